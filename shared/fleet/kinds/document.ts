@@ -140,7 +140,18 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
   if (issue.code === "invalid_key") {
     return issue.issues.map(({ message }) => ({ field, message: `has the wrong key: it ${message}` }));
   }
+  if (issue.code === "invalid_union") {
+    const [meant, ...others] = issue.errors.filter((form) => form.every(isWithinMember));
+    if (meant !== undefined && others.length === 0) {
+      return meant.flatMap((inner) => problemsOf({ ...inner, path: [...issue.path, ...inner.path] }, root));
+    }
+  }
   return [{ field, message: issueWords(issue, root) }];
+}
+
+/** Whether a value has the members of a form, and only something in one of them is wrong. */
+function isWithinMember({ code, path }: z.core.$ZodIssue): boolean {
+  return path.length + (code === "unrecognized_keys" ? 1 : 0) > 1;
 }
 
 function kindOf(root: unknown): WritableKind {

@@ -8,7 +8,7 @@ import { hiddenValue } from "#shared/base/hidden-value.ts";
 const allowed = /^[\w/+=.@:-]+$/;
 
 /** A name, or an ARN. */
-export const secretName = boundedText(512)
+export const secretName = boundedText(512, "the name of a secret in AWS Secrets Manager")
   .meta({ pattern: allowed.source })
   .superRefine((text, context) => {
     if (allowed.test(text)) return;

@@ -85,9 +85,9 @@ export type GitUpstream = z.infer<typeof gitUpstream>;
 const archiveUpstream = z.strictObject({
   url: boundedText(2048).min(1),
   /** Of the downloaded file: the only proof that it is the file that was meant. */
-  sha256: boundedText(64).regex(
+  sha256: boundedText(500).regex(
     /^[0-9a-f]{64}$/,
-    "must be 64 hexadecimal digits in lower case, as `sha256sum` prints them",
+    "must be the 64 hexadecimal digits in lower case that `sha256sum` prints, without anything else",
   ),
   credentials: credentials.optional(),
 });
@@ -153,7 +153,10 @@ const ociUpstream = z.strictObject({
 export type OciUpstream = z.infer<typeof ociUpstream>;
 
 const s3Upstream = z.strictObject({
-  bucket: boundedText(63).regex(bucketName, "must be the name of a bucket, without s3:// and without a folder"),
+  bucket: boundedText(63).regex(
+    bucketName,
+    "must be the name of a bucket: small letters, digits, . and -, without s3:// and without a folder",
+  ),
   /** The folder that counts; paths are relative to it. */
   prefix: boundedText(1024)
     .regex(

@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { sha256 } from "#shared/base/digest.ts";
+import { privateKeyProblem } from "#shared/source/signatures/private-key-problem.ts";
 
 /** A public key as `cosign generate-key-pair` writes it. */
 export interface CosignKey {
@@ -24,7 +25,7 @@ const curveHashes: Readonly<Record<string, readonly string[]>> = {
 /** @returns what is wrong with it, as a part of a message, if it is no key that can be trusted. */
 export function parseCosignKey(text: string): CosignKey | string {
   const trimmed = text.trim();
-  if (trimmed.includes("PRIVATE KEY")) return "is a private key: revoke it, and give the public key of another one";
+  if (trimmed.includes("PRIVATE KEY")) return privateKeyProblem;
   if (!trimmed.startsWith(begin)) return `is no public key; expected the text of cosign.pub: ${begin}`;
   let key: KeyObject;
   try {

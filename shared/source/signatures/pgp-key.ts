@@ -1,4 +1,5 @@
 /** The form of an armoured OpenPGP public key; what it says is read when a signature is verified. */
+import { privateKeyProblem } from "#shared/source/signatures/private-key-problem.ts";
 
 const begin = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 const end = "-----END PGP PUBLIC KEY BLOCK-----";
@@ -11,7 +12,7 @@ export function isPgpKey(text: string): boolean {
 /** @returns what is wrong with it, as a part of a message. */
 export function pgpKeyProblem(text: string): string | undefined {
   const trimmed = text.trim();
-  if (trimmed.includes("PRIVATE KEY")) return "is a private key: revoke it, and give the public key of another one";
+  if (trimmed.includes("PRIVATE KEY")) return privateKeyProblem;
   if (!trimmed.startsWith(begin)) return `is no public key; expected what gpg --armor --export prints: ${begin}`;
   if (trimmed.indexOf(end) !== trimmed.length - end.length) {
     return "is not one whole public key; give each block of gpg --armor --export as an item of its own";

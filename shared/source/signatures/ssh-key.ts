@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, type KeyObject } from "node:crypto";
+import { privateKeyProblem } from "#shared/source/signatures/private-key-problem.ts";
 import { WireReader } from "#shared/source/signatures/wire-reader.ts";
 
 export interface SshPublicKey {
@@ -31,6 +32,7 @@ export function curveBytes(type: string): number | undefined {
  * @returns what is wrong with it, as a text.
  */
 export function parseSshKey(line: string): SshPublicKey | string {
+  if (line.includes("PRIVATE KEY")) return privateKeyProblem;
   const [type = "", encoded = "", ...words] = line.trim().split(/\s+/);
   if (type.startsWith("sk-")) return "is a key of a security key, which Starling cannot verify; use another key";
   if (type.includes("-cert-")) return "is a certificate, which Starling cannot verify; give the key itself";

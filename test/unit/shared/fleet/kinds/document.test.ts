@@ -506,6 +506,20 @@ describe("the certificate authority of a cluster", () => {
   });
 });
 
+test.each([
+  [{ matchLabels: { team: true } }, ".matchLabels.team must be a text: put it in quotes (got true)"],
+  [
+    { matchExpressions: [{ key: "team", operator: "in", values: ["a"] }] },
+    '.matchExpressions[0].operator must be one of In, NotIn, Exists, DoesNotExist (got "in")',
+  ],
+])("a mistake in the selector of a Receiver's Source is named by its own field: %j", (selector, words) => {
+  const spec = { provider: "github", sources: ["app", { selector }], secrets: ["starling/hooks/web"] };
+  const parsed = parseDocument({ apiVersion, kind: "Receiver", metadata, spec });
+  if (parsed.ok) throw new Error("it was taken");
+  const texts = parsed.problems.map(({ field, message }) => `${field} ${message}`);
+  expect(texts.map((text) => text.replace("spec.sources[1].selector", "").replace(/^ /, ""))).toEqual([words]);
+});
+
 describe("the published schema", () => {
   test.each(Object.keys(documentSchemas) as WritableKind[])(
     "the schema of %s requires the fields without defaults, and closes every object",

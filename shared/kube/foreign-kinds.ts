@@ -64,7 +64,8 @@ const foreignKinds: ReadonlyMap<string, readonly [tool: string, instead: Instead
   ["source.toolkit.fluxcd.io/HelmRepository", [flux, (text) => chartSource(text("spec", "url"))]],
   ["source.toolkit.fluxcd.io/HelmChart", [flux, () => "a Source with spec.helm"]],
   ["source.toolkit.fluxcd.io/OCIRepository", [flux, () => "a Source with spec.oci, or with spec.helm for a chart"]],
-  ["source.toolkit.fluxcd.io/Bucket", [flux, () => "a Source of a git repository; buckets are not read yet"]],
+  ["source.toolkit.fluxcd.io/Bucket", [flux, () => "a Source with spec.s3, if the bucket is one of S3"]],
+  ["source.toolkit.fluxcd.io/ExternalArtifact", [flux, () => "a Source with spec.external, and let CI push to it"]],
   [
     "source.extensions.fluxcd.io/ArtifactGenerator",
     [flux, () => "a template with the folder that it copies as its path"],
@@ -74,7 +75,10 @@ const foreignKinds: ReadonlyMap<string, readonly [tool: string, instead: Instead
   ["image.toolkit.fluxcd.io/ImageUpdateAutomation", [flux, () => noImages]],
   ["notification.toolkit.fluxcd.io/Alert", [flux, () => "nothing yet: Starling sends no notifications"]],
   ["notification.toolkit.fluxcd.io/Provider", [flux, () => "nothing yet: Starling sends no notifications"]],
-  ["notification.toolkit.fluxcd.io/Receiver", [flux, () => "nothing: the installation's webhook receives pushes"]],
+  [
+    "notification.toolkit.fluxcd.io/Receiver",
+    [flux, () => "a Receiver, or nothing: the installation's webhook receives pushes too"],
+  ],
   ["argoproj.io/Application", [argo, (text) => template(text("spec", "source", "path"))]],
   ["argoproj.io/ApplicationSet", [argo, () => "a SyncGroup whose spec.clusters selects the clusters"]],
   ["argoproj.io/AppProject", [argo, () => "nothing: Starling's namespaces and roles separate permissions"]],

@@ -112,7 +112,7 @@ export function helmReleaseSaid(object: Json, fleet: FluxFleet): Said {
   const found = chartSource(object, reference, fleet);
   if (found === undefined) {
     return remarked(
-      `${title}: this is not possible yet: its chart${reference.chart === undefined ? "" : ` ${reference.chart}`} comes from ${reference.kind} ${stringAt(reference.source, "name") ?? ""}; put the chart into a git repository (helm pull --untar) or a registry (helm push)`,
+      `${title}: its chart${reference.chart === undefined ? "" : ` ${reference.chart}`} comes from ${reference.kind} ${stringAt(reference.source, "name") ?? ""}, which is not translated; write a Source of any kind that has the chart, and a template with its folder as path`,
     );
   }
   const { documents, remarks, source } = found;
@@ -229,11 +229,12 @@ export function ociRepositorySaid(object: Json, fleet: FluxFleet): Said {
   const layer = member(spec, "layerSelector");
   // Flux prefers them in this order.
   const kind = ["digest", "semver", "tag"].find((name) => typeof given[name] === "string");
-  const ref = kind === undefined ? undefined : { [kind]: given[kind] };
+  const tagFilter = kind === "semver" ? stringAt(given, "semverFilter") : undefined;
+  const ref = kind === undefined ? undefined : defined({ [kind]: given[kind], tagFilter });
   const upstream = { oci: defined({ url: stringAt(spec, "url"), ref, mediaType: stringAt(layer, "mediaType") }) };
   const left = [
     ...leftOver(spec, "spec", ["url", "ref", "interval", "timeout", "layerSelector", "secretRef"]),
-    ...leftOver(given, "spec.ref", [kind ?? ""]),
+    ...leftOver(given, "spec.ref", [kind ?? "", ...(tagFilter === undefined ? [] : ["semverFilter"])]),
   ];
   const signIn = "secretRef" in spec ? [`${title}: name a secret in spec.oci.credentials`] : [];
   return {
@@ -272,8 +273,9 @@ function templateSaid(object: Json, fleet: FluxFleet, desired: DesiredTemplate):
   const { name, namespace } = namesOf(object);
   const kind = stringAt(desired.reference, "kind") ?? "GitRepository";
   if (kind !== "GitRepository" && kind !== "OCIRepository") {
+    const folder = desired.path.replace(/^(\.?\/)+/, "") || ".";
     return remarked(
-      `${title}: this is not possible yet: it takes from ${kind}, and Starling reads git repositories and registries`,
+      `${title}: it takes from ${kind} ${stringAt(desired.reference, "name") ?? ""}, which is not translated; write a Source with the same files, and a template with path: ${folder}`,
     );
   }
   const from = stringAt(desired.reference, "name") ?? "";

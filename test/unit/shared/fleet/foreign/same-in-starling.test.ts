@@ -229,12 +229,25 @@ spec: {type: oci, url: "oci://ghcr.io/acme/charts"}
     );
   });
 
-  test("a chart of a Bucket is reported as not possible yet", () => {
+  test("a chart of a Bucket is reported with what to write", () => {
     const from = "chart: {spec: {chart: ./podinfo, sourceRef: {kind: Bucket, name: charts}}}";
     const { documents, remarks } = said(release(from));
     expect(documents).toEqual([]);
     expect(remarks).toEqual([
-      "HelmRelease web/podinfo: this is not possible yet: its chart ./podinfo comes from Bucket charts; put the chart into a git repository (helm pull --untar) or a registry (helm push)",
+      "HelmRelease web/podinfo: its chart ./podinfo comes from Bucket charts, which is not translated; write a Source of any kind that has the chart, and a template with its folder as path",
+    ]);
+  });
+
+  test("a Kustomization of a Bucket is reported with what to write", () => {
+    const { documents, remarks } = said(`
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: web, namespace: web}
+spec: {interval: 10m, path: ./deploy, prune: true, sourceRef: {kind: Bucket, name: files}}
+`);
+    expect(documents).toEqual([]);
+    expect(remarks).toEqual([
+      "Kustomization web/web: it takes from Bucket files, which is not translated; write a Source with the same files, and a template with path: deploy",
     ]);
   });
 
@@ -243,7 +256,7 @@ spec: {type: oci, url: "oci://ghcr.io/acme/charts"}
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: OCIRepository
 metadata: {name: manifests, namespace: web}
-spec: {interval: 5m, url: "oci://ghcr.io/acme/manifests", ref: {semver: 1.x, tag: latest}, ignore: "*.md"}
+spec: {interval: 5m, url: "oci://ghcr.io/acme/manifests", ref: {semver: 1.x, semverFilter: "-rc", tag: latest}, ignore: "*.md"}
 ---
 apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
@@ -253,7 +266,7 @@ spec: {interval: 10m, path: ./deploy, prune: true, sourceRef: {kind: OCIReposito
     expect(documents).toEqual([
       {
         ...source("manifests", {}, "web"),
-        spec: { oci: { url: "oci://ghcr.io/acme/manifests", ref: { semver: "1.x" } } },
+        spec: { oci: { url: "oci://ghcr.io/acme/manifests", ref: { semver: "1.x", tagFilter: "-rc" } } },
       },
       group(
         "web",
@@ -679,6 +692,8 @@ test.each([
   ["AppProject", "argoproj.io/v1alpha1"],
   ["HelmRepository", "source.toolkit.fluxcd.io/v1"],
   ["Bucket", "source.toolkit.fluxcd.io/v1"],
+  ["ExternalArtifact", "source.toolkit.fluxcd.io/v1"],
+  ["Receiver", "notification.toolkit.fluxcd.io/v1"],
 ])("a %s alone becomes no document, and a remark says what to write", (kind, apiVersion) => {
   const { documents, remarks } = sameInStarling([{ apiVersion, kind, metadata: { name: "a" } }]);
   expect(documents).toEqual([]);

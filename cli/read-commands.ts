@@ -63,7 +63,7 @@ export function readCommands(program: Command, add: AddCommand): void {
     (await import("#cli/commands/events.ts")).events(session, args, options),
   )
     .description(
-      "List the events of an object, or of all groups of -n or -A, in the last 30 days. The oldest come first.",
+      "List the events of a SyncGroup or Sync, or of all groups of -n or -A, in the last 30 days. The oldest come first.",
     )
     .addArgument(new Argument("[object...]", `GROUP or ${kindArgument} (default: all groups)`))
     .option("--cluster <name>", "for a Sync of a group: on this cluster")

@@ -20,7 +20,9 @@ export function sourceCommands(program: Command, add: AddCommand): void {
   add(source, "artifacts", async (session, args, options: ArtifactsOptions) =>
     (await import("#cli/commands/source-artifacts.ts")).artifacts(session, args[0] ?? "", options),
   )
-    .description("List the artifacts that a Source had in the last 30 days. The newest come first.")
+    .description(
+      "List the artifacts of a Source that Starling still knows: those of 30 days, and more with `retain`. The newest come first.",
+    )
     .addArgument(new Argument("<source>", "name of a Source"))
     .option("--limit <n>", "list at most this many", wholeNumber, 20);
 

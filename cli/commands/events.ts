@@ -3,7 +3,7 @@ import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { isData, withoutHeaders } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { hasNamespace, parseOneOrGroup, pathOfObject } from "#cli/session/kind-names.ts";
+import { type NamedObject, parseOneOrGroup, pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { EventAbout, EventItem, EventList } from "#shared/fleet/api/objects.ts";
@@ -45,9 +45,8 @@ interface EventSource {
 /** @throws CliFailure for an object that does not exist, or whose kind has no events. */
 function ofOne(session: Session, args: readonly string[], options: EventsOptions): EventSource {
   const object = parseOneOrGroup(args, "events");
-  if (!hasNamespace(object.kind) || object.kind === "Rollout") {
-    const next = object.kind === "Cluster" ? `starling logs cluster/${object.name}` : "starling events GROUP";
-    throw usageFailure(`a ${object.kind} has no events`, next);
+  if (object.kind !== "SyncGroup" && object.kind !== "Sync") {
+    throw usageFailure(`a ${object.kind} has no events`, insteadOfEvents(object));
   }
   const path = pathOfObject(object, session.namespace());
   const query = { cluster: options.cluster };
@@ -61,6 +60,13 @@ function ofOne(session: Session, args: readonly string[], options: EventsOptions
       return items.toReversed();
     },
   };
+}
+
+function insteadOfEvents({ kind, name }: NamedObject): string {
+  if (kind === "Source") return `starling history source/${name}`;
+  return kind === "Cluster" || kind === "Receiver"
+    ? `starling logs ${kind.toLowerCase()}/${name}`
+    : "starling events GROUP";
 }
 
 function ofAll(session: Session, { cluster, limit }: EventsOptions): EventSource {

@@ -282,6 +282,16 @@ describe("events", () => {
     expect(out.match(/first|second|third/g)).toEqual(["first", "second", "third"]);
   });
 
+  test.each([
+    ["Source", "starling history source/app"],
+    ["Receiver", "starling logs receiver/app"],
+    ["Cluster", "starling logs cluster/app"],
+  ])("a %s has no events, and the command says what to run instead", async (kind, next) => {
+    const { code, err } = await cli.run(`events ${kind.toLowerCase()}/app`);
+    expect(code).toBe(2);
+    expect(err).toContain(`a ${kind} has no events\n  next: ${next}`);
+  });
+
   test("events of all groups name each group, and events of a namespace only those in it", async () => {
     await cli.table.write([{ put: event("2026-11-20T08:00:00.000Z", "first") }]);
     const { out } = await cli.run("events -A");

@@ -145,7 +145,10 @@ describe("spec.git.verify", () => {
 
   test.each([
     ["AAAA", "is no public key"],
-    ["-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA", "is a private key: revoke it, and give the public key of another one"],
+    [
+      "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA",
+      "is a private key: revoke it, and give the public key of another one",
+    ],
     ["ssh-ed25519 AAAA", "is damaged: copy the whole line"],
     [line.slice(0, -20), "is damaged: copy the whole line"],
     [line.replace("ssh-ed25519", "ssh-rsa"), "is damaged: copy the whole line"],

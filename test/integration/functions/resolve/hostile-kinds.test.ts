@@ -3,8 +3,10 @@
  * lists of tags, challenges and indexes have tests of their own.
  */
 import { createHash } from "node:crypto";
+import dns from "node:dns";
+import { syncBuiltinESMExports } from "node:module";
 import { gzipSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { startRegistryServer } from "#local/registry/registry-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
@@ -12,16 +14,26 @@ import { type AskedFile, type FileAnswer, type FileServer, startFileServer } fro
 import { SourceWorld } from "#test/support/source-world.ts";
 import { type TarEntry, tarGz } from "#test/support/tar-gz.ts";
 
-/** The addresses of `rebinds.example`, one for each connection. */
-const addresses = vi.hoisted((): string[] => []);
-vi.mock("node:dns", async (original) => {
-  const dns = await original<typeof import("node:dns")>();
-  const lookup = (host: string, options: object, done: (error: Error | null, found: object[]) => void) => {
-    if (host !== "rebinds.example") return dns.lookup(host, { ...options, all: true }, done);
-    done(null, [{ address: addresses.shift(), family: 4 }]);
+/** Answers for `rebinds.example` with these addresses, one for each connection, until the test is over. */
+function rebind(...addresses: string[]): readonly string[] {
+  const { lookup } = dns;
+  const rebinding = (
+    name: string,
+    options: dns.LookupAllOptions,
+    done: (error: NodeJS.ErrnoException | null, found: dns.LookupAddress[]) => void,
+  ) => {
+    if (name !== "rebinds.example") return lookup(name, options, done);
+    done(null, [{ address: addresses.shift() ?? "", family: 4 }]);
   };
-  return { ...dns, lookup };
-});
+  dns.lookup = rebinding as typeof dns.lookup;
+  // Files of tests share their modules, which have imported the function already.
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    dns.lookup = lookup;
+    syncBuiltinESMExports();
+  });
+  return addresses;
+}
 
 const mib = 1024 * 1024;
 const sha = (bytes: Uint8Array | string) => createHash("sha256").update(bytes).digest("hex");
@@ -139,7 +151,7 @@ describe.each(Object.entries(kinds))("a Source of %s", (_name, kind) => {
 
   test("checks the address of each connection to a name that leads elsewhere the next time", async () => {
     const packed = await tarGz([chart]);
-    addresses.splice(0, addresses.length, "127.0.0.1", "169.254.169.254");
+    const addresses = rebind("127.0.0.1", "169.254.169.254");
     const { port } = new URL(server.url);
     const last = { status: 302, headers: { location: `http://rebinds.example:${port}/again` } };
     expect(await resolved(packed, last)).toMatchObject({

@@ -108,10 +108,16 @@ describe("a Source of a bucket", () => {
     await server.put(bucket, Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`${index}.yaml`, "x"])));
     let running = 0;
     let most = 0;
+    let open: () => void = () => {};
+    const isFull = new Promise<void>((resolve) => {
+      open = resolve;
+    });
     server.before = async ({ line }) => {
       if (line === `GET /${bucket}/`) return undefined;
       most = Math.max(most, ++running);
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      // The first sixteen are answered when all of them have come.
+      if (running === 16) open();
+      await isFull;
       running--;
       return undefined;
     };

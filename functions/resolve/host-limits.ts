@@ -4,6 +4,7 @@ import type { RemoteUpstream } from "#shared/fleet/kinds/source.ts";
 import { type HostLogin, hostLimitRow } from "#shared/fleet/rows/host-limit-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
+import { ociRepository } from "#shared/source/oci/oci-url.ts";
 
 /** Stands for a secret in the row of a limit. No secret has such a name. */
 const ownRole = "(role)";
@@ -15,14 +16,19 @@ export interface LimitPorts {
 
 /**
  * Asks a host within the limits that it states. A limit counts for all Sources with the same credentials, because it is
- * stated to the first of them, and is kept by the others without a request.
+ * stated to the first of them, and is kept by the others without a request. A limit of another host, to
+ * which an index or a redirect leads, counts for the one Source: its author could choose that host to stop all others.
  */
 export class HostLimits {
   readonly #login: HostLogin;
   readonly #ports: LimitPorts;
+  readonly #speaksFor: (host: unknown) => boolean;
   #isFree = false;
 
   constructor({ url, credentials }: RemoteUpstream, ports: LimitPorts) {
+    const answering = url.startsWith("oci:") ? new URL(ociRepository(url).origin).host : new URL(url).host;
+    // The secret of an app names the host that gives tokens, and no author of a repository does.
+    this.#speaksFor = (host) => host === answering || credentials?.kind === "githubApp";
     this.#login = {
       host: new URL(url).host,
       secret: credentials?.secret ?? (credentials === undefined ? undefined : ownRole),
@@ -39,7 +45,9 @@ export class HostLimits {
       return await work();
     } catch (error) {
       const until = untilOf(error);
-      if (until !== undefined && until > clock.now()) await table.write([{ put: hostLimitRow(this.#login, until) }]);
+      const isOwn = error instanceof StarlingError && this.#speaksFor(error.data.host);
+      if (isOwn && until !== undefined && until > clock.now())
+        await table.write([{ put: hostLimitRow(this.#login, until) }]);
       throw error;
     }
   }

@@ -6,7 +6,7 @@ import { limitedUntil } from "#shared/source/request-limit.ts";
 
 /**
  * Ends an answer that says that the host wants no further request now.
- * @throws StarlingError `RateLimited` with `until`.
+ * @throws StarlingError `RateLimited` with `until` and `host`.
  */
 export function refuseLimited(host: string, response: IncomingMessage): void {
   const status = response.statusCode ?? 0;
@@ -14,5 +14,5 @@ export function refuseLimited(host: string, response: IncomingMessage): void {
   if (until === undefined) return;
   response.destroy();
   const message = `${host} allows no more requests (HTTP ${status}) until ${until}; Starling asks again then`;
-  throw new StarlingError(message, { code: "RateLimited", retry: "transient", data: { until } });
+  throw new StarlingError(message, { code: "RateLimited", retry: "transient", data: { until, host } });
 }

@@ -60,6 +60,24 @@ test("the limit of a host counts for all Sources with the same credentials, with
   expect(server.asked.length).toBe(1);
 });
 
+test("the limit of a host to which an index leads counts for no Source of the index's own host", async () => {
+  const index = `apiVersion: v1\nentries:\n  web:\n  - urls: [${server.url}/web.tgz]\n    version: 1.0.0\n`;
+  const own = await startFileServer(({ url }) => (url === "/index.yaml" ? { body: index } : { status: 404 }));
+  try {
+    const first = worldOf();
+    await first.put({ helm: { url: own.url, chart: "web" } });
+    expect(readyOf(await first.resolve())).toMatchObject({
+      reason: "RateLimited",
+      message: expect.stringContaining(`${new URL(server.url).host} allows no more requests`),
+    });
+    const other = worldOf(first);
+    await other.put({ git: { url: `${own.url}/shop.git` } });
+    expect(readyOf(await other.resolve())).toMatchObject({ reason: "GitNotFound" });
+  } finally {
+    await own.stop();
+  }
+});
+
 test("other credentials are asked for themselves", async () => {
   const first = worldOf();
   await first.put(git);

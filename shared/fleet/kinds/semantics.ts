@@ -5,6 +5,7 @@ import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery
 import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
 import { checkParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
+import type { ReceiverSpec } from "#shared/fleet/kinds/receiver.ts";
 import {
   addressIn,
   followsTags,
@@ -36,12 +37,22 @@ export function semanticProblems(document: Document): readonly FieldProblem[] {
     return [{ field: "", message }];
   }
   if (document.kind === "Source") return sourceProblems(document);
+  if (document.kind === "Receiver") return receiverProblems(document.spec);
   if (document.kind === "ClusterDiscovery") return discoveryProblems(document.spec);
   if (document.kind === "Sync") return templateProblems("spec", { name: document.metadata.name, ...document.spec });
   if (document.kind === "SyncGroup") {
     return document.spec.templates.flatMap((template, index) => templateProblems(`spec.templates[${index}]`, template));
   }
   return [];
+}
+
+/** The value is in no message, because it may be the secret itself. */
+function receiverProblems({ secrets }: ReceiverSpec): readonly FieldProblem[] {
+  const message =
+    "is not below INSTALLATION/hooks/, and Starling reads no other secret for a Receiver; write the name of one there, such as starling/hooks/shop";
+  return secrets.flatMap((name, index) =>
+    problemsAt(`spec.secrets[${index}]`, name.includes("/hooks/") ? undefined : message),
+  );
 }
 
 function sourceProblems(document: Extract<Document, { kind: "Source" }>): readonly FieldProblem[] {

@@ -110,6 +110,8 @@ const passing = new Set([
   ],
   ...["requestedAt", "lastSeenAt", "inspectedAt", "nextAt", "failedSince", "handledReconcile", "observedOperation"],
   ...["endpoint", "claim", "uid", "ownerUid", "clusterUid", "lately", "pk", "sk"],
+  // A digest of the spec, and therefore of the port of the git server.
+  "madeFrom",
   // The first requestor of a rollout. It is a tick if the push was lost.
   "correlationId",
   // Times and turns of the planner, deadlines of workers, and the version of the fleet.

@@ -3,7 +3,7 @@ import { linkSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { makeScratchFolder, removeScratchFolder, writeTree } from "#shared/adapters/render/scratch-folder.ts";
 import { SpareFiles } from "#shared/adapters/render/spare-files.ts";
 
@@ -27,6 +27,11 @@ function inodesOf(scratch: string, names: readonly string[]): readonly number[] 
 
 /** For each new file, ext4 searches all files that were deleted lately, so that reused files are faster. */
 test("the next task reuses the files that a task has written and removed", async () => {
+  // Other files of tests, which share their modules with this one, may have left as many spare files as are kept.
+  vi.resetModules();
+  const { makeScratchFolder, removeScratchFolder, writeTree } = await import(
+    "#shared/adapters/render/scratch-folder.ts"
+  );
   const first = await makeScratchFolder("render");
   writeTree(
     join(first, "tree"),

@@ -27,7 +27,7 @@ function inodesOf(scratch: string, names: readonly string[]): readonly number[] 
 
 /** For each new file, ext4 searches all files that were deleted lately, so that reused files are faster. */
 test("the next task reuses the files that a task has written and removed", async () => {
-  // Other files of tests, which share their modules with this one, may have left as many spare files as are kept.
+  // Other files of tests, which share their modules with this one, may have removed the folder of the spare files.
   vi.resetModules();
   const { makeScratchFolder, removeScratchFolder, writeTree } = await import(
     "#shared/adapters/render/scratch-folder.ts"

@@ -6,7 +6,7 @@ import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
-import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
+import { type EksArn, parseEksArn, partitionOf } from "#shared/fleet/eks-arn.ts";
 
 export interface AccountOptions {
   /** Name of a role that each account has, and that the caller may assume. */
@@ -63,11 +63,6 @@ export class EksAccounts {
       client.destroy();
     }
   }
-}
-
-function partitionOf(region: string): string {
-  if (region.startsWith("cn-")) return "aws-cn";
-  return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
 }
 
 export interface TagSearch {

@@ -1,4 +1,5 @@
 /** Signs in to repositories of AWS as Starling's own role, without a secret. */
+
 import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { LRUCache } from "lru-cache";
@@ -10,6 +11,8 @@ import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
+import { jsonOf } from "#shared/base/json-of.ts";
+import { partitionOf } from "#shared/fleet/eks-arn.ts";
 import type { HttpRemote, SourceCredentials } from "#shared/ports.ts";
 import { type AwsGrant, type AwsPlace, awsPlace, isGranted } from "#shared/source/aws-place.ts";
 
@@ -128,17 +131,8 @@ function typeOf(text: string): string {
   return parsed.success ? parsed.data.__type.replace(/^.*#/, "") : "no reason";
 }
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function arnOf({ service, region, account, resource, suffix }: AwsPlace): string {
-  const partition = suffix.endsWith(".cn") ? "aws-cn" : region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
-  return `arn:${partition}:${service}:${region}:${account ?? "ACCOUNT"}:${resource}`;
+function arnOf({ service, region, account, resource }: AwsPlace): string {
+  return `arn:${partitionOf(region)}:${service}:${region}:${account ?? "ACCOUNT"}:${resource}`;
 }
 
 function denied(message: string): StarlingError {

@@ -1,4 +1,5 @@
 /** Signs in as an installation of a GitHub App: with the app's key for a token that reads, and may do nothing else. */
+
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
@@ -7,6 +8,7 @@ import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import { jsonOf } from "#shared/base/json-of.ts";
 import type { HttpRemote, SourceCredentials, TlsIdentity } from "#shared/ports.ts";
 
 export interface GithubApp {
@@ -143,18 +145,10 @@ function keyOf(text: string): KeyObject {
 }
 
 function read<Answer>(schema: z.ZodType<Answer>, body: Uint8Array, app: GithubApp): Answer {
-  const parsed = schema.safeParse(jsonOf(body));
+  const parsed = schema.safeParse(jsonOf(new TextDecoder().decode(body)));
   if (parsed.success) return parsed.data;
   const message = `${app.baseUrl} does not answer like GitHub; check "baseUrl" in the secret of spec.git.credentials`;
   throw new StarlingError(message, { code: "UpstreamUnavailable", retry: "transient" });
-}
-
-function jsonOf(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(body));
-  } catch {
-    return undefined;
-  }
 }
 
 function refused(app: GithubApp, status: number): StarlingError {

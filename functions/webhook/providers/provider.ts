@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { boundedText } from "#shared/base/bounded.ts";
+import { jsonOf } from "#shared/base/json-of.ts";
 
 export interface WebhookRequest {
   /** Names in lower case. */
@@ -55,15 +56,6 @@ export function readBody<Shape extends z.ZodType>(
   const isForm = headers["content-type"]?.toLowerCase().startsWith("application/x-www-form-urlencoded");
   const parsed = shape.safeParse(jsonOf(isForm ? (new URLSearchParams(text).get("payload") ?? "") : text));
   return parsed.success ? parsed.data : undefined;
-}
-
-/** Parses JSON. @returns undefined when the text is none. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The addresses that a body has. */

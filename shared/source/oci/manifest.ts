@@ -1,5 +1,7 @@
 /** Manifests of OCI registries, as the image specification describes them. */
+
 import * as z from "zod";
+import { jsonOf } from "#shared/base/json-of.ts";
 
 export const manifestTypes = [
   "application/vnd.oci.image.manifest.v1+json",
@@ -36,7 +38,7 @@ export interface OciManifest {
 
 /** @returns the manifest, or what is wrong with it. */
 export function readManifest(bytes: Uint8Array): OciManifest | string {
-  const value = jsonOf(bytes);
+  const value = jsonOf(new TextDecoder().decode(bytes));
   if (value === undefined) return "is not JSON";
   const parsed = manifestSchema.safeParse(value);
   if (!parsed.success)
@@ -52,17 +54,8 @@ const listing = z.object({ manifests: z.array(z.unknown()) });
 
 /** The manifests that an index lists, without those that are no descriptors; undefined if it is no index. */
 export function readIndex(bytes: Uint8Array): readonly Descriptor[] | undefined {
-  const { data } = listing.safeParse(jsonOf(bytes));
+  const { data } = listing.safeParse(jsonOf(new TextDecoder().decode(bytes)));
   return data?.manifests.flatMap((each) => descriptor.safeParse(each).data ?? []);
-}
-
-/** Undefined for what is no JSON. */
-function jsonOf(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return undefined;
-  }
 }
 
 /** The version that a tag stands for: tags have no `+`, so that Helm and others write `_` for it. */

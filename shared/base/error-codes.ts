@@ -1,3 +1,18 @@
+/** Codes of what is not verified. */
+export const unverified = [
+  "SignatureMissing",
+  "SignatureInvalid",
+  "SignatureKeyUnknown",
+  "SignatureKeyExpired",
+  "SignatureKeyRevoked",
+  "SignatureWeak",
+  "SignatureIdentityUnknown",
+  "SignatureCertificateInvalid",
+  "SignatureNotLogged",
+  "SignatureOfAnother",
+  "TagNotAnnotated",
+] as const;
+
 /**
  * The codes of Starling's own errors, from git, clusters and storage. A caught error's code is shown as a reason:
  * docs/reasons.md explains each code, in this order.
@@ -24,17 +39,7 @@ export const errorCodes = [
   "BucketElsewhere",
   "BucketKeyRefused",
   "ChecksumMismatch",
-  "SignatureMissing",
-  "SignatureInvalid",
-  "SignatureKeyUnknown",
-  "SignatureKeyExpired",
-  "SignatureKeyRevoked",
-  "SignatureWeak",
-  "SignatureIdentityUnknown",
-  "SignatureCertificateInvalid",
-  "SignatureNotLogged",
-  "SignatureOfAnother",
-  "TagNotAnnotated",
+  ...unverified,
   "TagMoved",
   "PathNotFound",
   "ArtifactGone",

@@ -1,7 +1,7 @@
 /** The status of a Source after an attempt: pure functions of the status before and the result. */
 
 import { defined } from "#shared/base/defined.ts";
-import type { ErrorCode, OtherCode } from "#shared/base/error-codes.ts";
+import { type ErrorCode, type OtherCode, unverified } from "#shared/base/error-codes.ts";
 import type {
   Artifact,
   AskedRevision,
@@ -17,19 +17,7 @@ import type { SourceListing } from "#shared/source/http-listing.ts";
 import { verifiedText } from "#shared/source/signatures/verified.ts";
 
 /** Failures of a verification. */
-export const signatureCodes: ReadonlySet<string> = new Set<ErrorCode>([
-  "SignatureMissing",
-  "SignatureInvalid",
-  "SignatureKeyUnknown",
-  "SignatureKeyExpired",
-  "SignatureKeyRevoked",
-  "SignatureWeak",
-  "SignatureIdentityUnknown",
-  "SignatureCertificateInvalid",
-  "SignatureNotLogged",
-  "SignatureOfAnother",
-  "TagNotAnnotated",
-]);
+export const signatureCodes: ReadonlySet<string> = new Set<ErrorCode>(unverified);
 
 type Before = Pick<SourceRow, "spec" | "status" | "generation" | "operations">;
 

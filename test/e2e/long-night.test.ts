@@ -1,8 +1,9 @@
 /** Alarms and runbook at night: a cluster is silent, a git host is down, the timer stands still, and a freeze is forgotten. */
+
 import { expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
-import { type PacedClock, pacedClock } from "#local/base/paced-clock.ts";
 import { alarmWatch, runbookCommands, runbookWords, untilSurveyed } from "#test/support/alarm-watch.ts";
+import { clockAhead } from "#test/support/clock-ahead.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import type { EmbeddedLine } from "#test/support/embedded-metrics.ts";
 import { embeddedFleet } from "#test/support/fleet.ts";
@@ -14,25 +15,13 @@ const { resources } = await synthesizeTemplates();
 const rate = 20;
 const hour = 3_600_000;
 
-/** A clock that the test puts forward, so that no tick runs in the skipped time. */
-function clockAhead(): { readonly clock: PacedClock; pass(milliseconds: number): void } {
-  const paced = pacedClock(rate);
-  let aheadMs = 0;
-  return {
-    clock: { ...paced, now: () => new Date(paced.now().getTime() + aheadMs) },
-    pass(milliseconds) {
-      aheadMs += milliseconds;
-    },
-  };
-}
-
 const content = (color: string) => ({ "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }) });
 const fleetAlarms = ["Halted", "StaleSource", "OldRevision", "Unreachable"];
 
 test("alarms find a silent cluster, a dead git host, a stopped timer and a forgotten freeze, and the runbook cures each", async () => {
   const lines: EmbeddedLine[] = [];
   const onLine = (_from: string, line: string) => void lines.push(JSON.parse(line) as EmbeddedLine);
-  const { clock, pass } = clockAhead();
+  const { clock, pass } = clockAhead(rate);
   let isHostDown = false;
   const disturbGit = () => (isHostDown ? ({ when: "before", as: "serverError" } as const) : undefined);
   const world = { faults: quiet, onLine, rate, clock, disturbGit };

@@ -1,10 +1,11 @@
 /** A git host, a chart repository and a registry take connections and answer nothing, for two hours. */
+
 import { expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
-import { type PacedClock, pacedClock } from "#local/base/paced-clock.ts";
 import { startRegistryServer } from "#local/registry/registry-server.ts";
 import { alarmWatch, untilSurveyed } from "#test/support/alarm-watch.ts";
 import { startBlackHole } from "#test/support/black-hole.ts";
+import { clockAhead } from "#test/support/clock-ahead.ts";
 import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld } from "#test/support/e2e-world.ts";
 import type { EmbeddedLine } from "#test/support/embedded-metrics.ts";
@@ -22,17 +23,6 @@ const step = 8 * minute;
 const silentMs = minute / rate;
 const others = 6;
 
-function clockAhead(): { readonly clock: PacedClock; pass(milliseconds: number): void } {
-  const paced = pacedClock(rate);
-  let aheadMs = 0;
-  return {
-    clock: { ...paced, now: () => new Date(paced.now().getTime() + aheadMs) },
-    pass(milliseconds) {
-      aheadMs += milliseconds;
-    },
-  };
-}
-
 const content = (color: string) => ({
   "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }),
   "lib/lib.yaml": configMap("lib", { color }),
@@ -47,7 +37,7 @@ const chartOf = (version: string) =>
 test("for two hours the upstreams are away: nothing changes in the fleet, what is stored can be pinned and joined, one alarm rings", async () => {
   const lines: EmbeddedLine[] = [];
   const onLine = (_from: string, line: string) => void lines.push(JSON.parse(line) as EmbeddedLine);
-  const { clock, pass } = clockAhead();
+  const { clock, pass } = clockAhead(rate);
   const charts: Record<string, Uint8Array | string> = {};
   const chartServer = await startFileServer(({ url }) => {
     const body = charts[url];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { awsGrant, awsPlace, isGranted } from "#shared/source/aws-place.ts";
 import { mayDo, statementsOf } from "#test/support/policy-guard.ts";
+import { folders } from "#test/synth/grants.ts";
 import { functionNamed, listOf, ofType, synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const ecr = "arn:aws:ecr:eu-west-1:111122223333:repository";
@@ -46,18 +47,6 @@ describe("the setting awsSources", () => {
       [{ awsSources }, ["resolve"]],
     ] as const) {
       const { resources } = await synthesizeTemplates(context);
-      const folders = [
-        "api",
-        "webhook",
-        "tick",
-        "discover",
-        "resolve",
-        "rollout",
-        "render",
-        "build",
-        "apply",
-        "report",
-      ];
       expect(ofType(resources, "AWS::Lambda::Function").length).toBeGreaterThan(folders.length - 1);
       expect(folders.filter((folder) => ofAws(resources, folder).length > 0)).toEqual([...most]);
     }

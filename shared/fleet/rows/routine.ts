@@ -51,10 +51,14 @@ export function routineAt(row: Resting, routine: Routine): string | undefined {
   return at === undefined ? undefined : after(row.cluster, intervalText(row), at);
 }
 
-/** Whether the routine must still check the Sync; a run that was too short for all Syncs may have checked it already. */
+/**
+ * Whether the routine must still check the Sync; a run that was too short for all Syncs may have checked it already, and
+ * a check within the slack before its time counts.
+ */
 export function isRoutineDue(row: Resting, routine: Routine, now: Date): boolean {
   const at = routineAt(row, routine);
-  return hasCome(at, now) && at !== undefined && (row.observed?.at ?? "") < at;
+  const { observed } = row;
+  return hasCome(at, now) && (observed === undefined || !hasCome(at, new Date(observed.at)));
 }
 
 /** Whether the check is overdue by a whole interval, and must no longer make way for other work. */

@@ -95,6 +95,11 @@ describe("the routine of a cluster", () => {
     expect(isRoutineDue(idle("a"), routine, new Date(due))).toBe(true);
     // The Sync had its turn in a run that was too short for all Syncs.
     expect(isRoutineDue(idle("a", { observed: { at: due } }), routine, new Date(later(due, 5)))).toBe(false);
+    // Workers begin half a second early: a check of that time is not repeated.
+    const early = later(due, -0.4);
+    expect(isRoutineDue(idle("a"), routine, new Date(early))).toBe(true);
+    expect(isRoutineDue(idle("a", { observed: { at: early } }), routine, new Date(later(due, -0.3)))).toBe(false);
+    expect(isRoutineDue(idle("a", { observed: { at: later(due, -1) } }), routine, new Date(due))).toBe(true);
     expect(isRoutineDue(idle("a", { interval: "1h" }), routine, new Date(due))).toBe(false);
   });
 

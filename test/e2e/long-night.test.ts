@@ -33,8 +33,7 @@ test("alarms find a silent cluster, a dead git host, a stopped timer and a forgo
       const watch = alarmWatch(resources, lines, it);
       /** The alarms that ring for the metrics from now on. */
       const ringing = async () => {
-        const from = lines.length;
-        await untilSurveyed(it, lines);
+        const from = await untilSurveyed(it, lines);
         return fleetAlarms.filter((name) => watch(`FleetWatch${name}`, from) === "ALARM");
       };
       const untilRinging = (...names: readonly string[]) =>
@@ -76,8 +75,7 @@ test("alarms find a silent cluster, a dead git host, a stopped timer and a forgo
       await it.waitFor("the late timer", async () => watch("TickWatchLag", before) === "ALARM");
       await untilRinging("StaleSource");
       await investigated("stale-source", "GitOperationFailed");
-      const after = lines.length;
-      await untilSurveyed(it, lines);
+      const after = await untilSurveyed(it, lines);
       expect(watch("TickWatchLag", after)).toBe("OK");
       isHostDown = false;
       await resolved("stale-source", "reconcile source");

@@ -29,8 +29,7 @@ test("an alarm rings for a halted rollout, and its section of the runbook cures 
       const watch = alarmWatch(resources, lines, it);
       const state = (name: string, from: number) => watch(`FleetWatch${name}`, from);
       await it.untilInSync("web", commit);
-      const before = lines.length;
-      await untilSurveyed(it, lines);
+      const before = await untilSurveyed(it, lines);
       expect(["Halted", "StaleSource", "OldRevision"].map((name) => state(name, before))).toEqual(["OK", "OK", "OK"]);
 
       const pushedAt = lines.length;
@@ -79,8 +78,7 @@ test("an alarm rings for a halted rollout, and its section of the runbook cures 
       );
 
       await it.untilInSync("web", await it.push("app", good("green")));
-      const curedAt = lines.length;
-      await untilSurveyed(it, lines);
+      const curedAt = await untilSurveyed(it, lines);
       expect(state("Halted", curedAt)).toBe("OK");
 
       // The command knows the lines of all other sections.

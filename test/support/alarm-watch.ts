@@ -37,13 +37,21 @@ export function alarmWatch(
   };
 }
 
-/** Waits until the tick has reported the current state of the fleet. */
+/**
+ * Waits until a tick that begins from now on has reported the state of the fleet, to the last of its lines, which is known
+ * by the next tick. @returns the index of its first line.
+ */
 export async function untilSurveyed(
   { waitFor }: Pick<World, "waitFor">,
   lines: readonly EmbeddedLine[],
-): Promise<void> {
+): Promise<number> {
   const from = lines.length;
-  await waitFor("a survey", async () => lines.slice(from).some((line) => "Targets" in line));
+  return waitFor("a survey", async () => {
+    const begins = lines.flatMap((line, index) => (index >= from && "DueLag" in line ? [index] : []));
+    return begins.find((begin, tick) =>
+      lines.slice(begin, begins[tick + 1] ?? begin).some((line) => "Targets" in line),
+    );
+  });
 }
 
 const named: Readonly<Record<string, string>> = {

@@ -123,7 +123,8 @@ function sayWhatNext({ user, example }: DemoOptions): void {
   say(own ? `  npm run demo -- --keep ./demo     ${stays}` : `  the same command with --keep ./demo     ${stays}`);
   if (own) say("  npm run demo -- --example platform     shows a fleet with charts, overlays and values");
   if (own) say("  npm run demo -- --example gates     shows a bake, an approval, a rollback and a window");
-  if (own) say("  npm run demo -- --example registry     shows a chart from a registry, and values of each region");
+  if (own)
+    say("  npm run demo -- --example registry     shows a signed chart from a registry, and values of each region");
   say("  npm run starling -- local up     runs Starling in the background, for your repository");
   say();
 }

@@ -1,6 +1,8 @@
 /** Shows an example fleet in the demo: each SyncGroup rolls out, then the content of the clusters. */
 import { registerEksClusters } from "#local/machine/register-eks-clusters.ts";
 import type { Stack } from "#local/machine/stack.ts";
+import { attachBundle, keyedBundle, statementOf } from "#local/registry/cosign.ts";
+import type { KeyPair } from "#local/registry/cosign-keys.ts";
 import type { RegistryServer } from "#local/registry/registry-server.ts";
 import type { DemoOutput } from "#local/stories/demo-tale.ts";
 import { type ExampleFleet, repositoryOf } from "#local/stories/example-fleet.ts";
@@ -31,11 +33,15 @@ export interface ExampleStory {
   readonly story: RolloutStory;
 }
 
-/** Creates the example's clusters and repositories, and applies its documents. */
+/**
+ * Creates the example's clusters and repositories, and applies its documents. @param signer - signs each chart, and is the
+ * only signer whom a Source with `verify.cosign` trusts.
+ */
 export async function startExample(
   stack: Stack,
   example: ExampleFleet,
   output: DemoOutput,
+  signer?: KeyPair,
 ): Promise<readonly ExampleStory[]> {
   const { say } = output;
   const { sources, groups, others } = example;
@@ -52,7 +58,10 @@ export async function startExample(
   }));
   await registerEksClusters(registered, stack.machine, stack.session);
   for (const [name, files] of example.repositories) await stack.git.createRepository(name, files);
-  for (const [name, files] of example.charts) await publishChart(stack, { name, files }, versionIn(files));
+  for (const [name, files] of example.charts) {
+    const digest = await publishChart(stack, { name, files }, versionIn(files));
+    if (signer !== undefined) signChart(stack, { name, digest }, signer);
+  }
   const stories = groups.map(({ metadata: { name, namespace }, spec }) => ({
     name,
     namespace,
@@ -66,7 +75,7 @@ export async function startExample(
       ...output,
     }),
   }));
-  await stack.session.apply([...sources.map((source) => servedHere(stack, source)), ...others, ...groups]);
+  await stack.session.apply([...sources.map((source) => servedHere(stack, source, signer)), ...others, ...groups]);
   return stories;
 }
 
@@ -91,12 +100,18 @@ export async function showExample(
   return ends;
 }
 
-/** Points a Source to the servers of this machine. The rest of the document stays. */
-function servedHere(stack: Stack, source: ExampleFleet["sources"][number]): ExampleFleet["sources"][number] {
+/** Points a Source to the servers of this machine, and lets it trust the signer. The rest of the document stays. */
+function servedHere(
+  stack: Stack,
+  source: ExampleFleet["sources"][number],
+  signer: KeyPair | undefined,
+): ExampleFleet["sources"][number] {
   const { git, helm } = source.spec;
+  const isSigned = helm?.verify?.cosign !== undefined && signer !== undefined;
+  const trust = isSigned ? { verify: { cosign: { keys: [signer.publicKey] } } } : {};
   const here = {
     ...(git && { git: { ...git, ...stack.gitSpec(stack.git.url(repositoryOf(git))) } }),
-    ...(helm && { helm: { ...helm, url: `oci://${registryOf(stack).host}/${chartsInRegistry}` } }),
+    ...(helm && { helm: { ...helm, url: `oci://${registryOf(stack).host}/${chartsInRegistry}`, ...trust } }),
   };
   return { ...source, spec: { ...source.spec, ...here } };
 }
@@ -106,13 +121,23 @@ interface Chart {
   readonly files: Readonly<Record<string, Uint8Array>>;
 }
 
-/** Publishes a chart to the registry of this machine, as `helm push` does. */
-export async function publishChart(stack: Stack, { name, files }: Chart, version: string): Promise<void> {
+/** Publishes a chart to the registry of this machine, as `helm push` does. @returns the digest of its manifest. */
+export async function publishChart(stack: Stack, { name, files }: Chart, version: string): Promise<string> {
   const own = { ...files, [chartFile]: chartFileAt(files, version) };
   const packed = await packArtifact(
     Object.entries(own).map(([path, content]) => ({ path: `${name}/${path}`, executable: false, content })),
   );
-  registryOf(stack).pushChart(`${chartsInRegistry}/${name}`, version, packed);
+  return registryOf(stack).pushChart(`${chartsInRegistry}/${name}`, version, packed);
+}
+
+/** Puts the signature of a published chart into the registry, as `cosign sign` does. */
+export function signChart(
+  stack: Stack,
+  { name, digest }: { readonly name: string; readonly digest: string },
+  signer: KeyPair,
+): void {
+  const at = { registry: registryOf(stack), repository: `${chartsInRegistry}/${name}`, digest };
+  attachBundle(at, keyedBundle(statementOf(digest), signer));
 }
 
 function chartFileAt(files: Chart["files"], version: string): Uint8Array {

@@ -78,6 +78,11 @@ export class RolloutStory {
     this.#options.say(`${this.#elapsed()}${text}`);
   }
 
+  /** Prints what belongs to the note before, in lines of the terminal's width. */
+  explain(text: string): void {
+    for (const line of wrapped(text, this.#width())) this.#options.say(`${indent}${line}`);
+  }
+
   /**
    * Follows the next rollout to its end, or until its Source cannot be read. @param commit - the commit of the rollout.
    * By default any next rollout counts.

@@ -1,4 +1,4 @@
-/** Reads with kubectl the fleet that `npm run demo -- --example registry` leaves, after two published versions. */
+/** Reads with kubectl the fleet that `npm run demo -- --example registry` leaves, after signed and other versions. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type KeptDemo, keptDemo } from "#test/support/kept-demo.ts";
 
@@ -19,6 +19,12 @@ test("the demo prints each published version before what follows from it", () =>
   const expected = [
     / {2}eu-1: 4\.2\.0 EUR, eu-2: 4\.2\.0 EUR, us-1: 4\.2\.0 USD, us-2: 4\.2\.0 USD$/,
     / {2}\$ helm push web-4\.3\.0\.tgz oci:\/\/127\.0\.0\.1:\d+\/charts$/,
+    / {2}the Source refuses it: SignatureMissing$/,
+    / is not signed; sign it with cosign/,
+    / {2}\$ cosign sign --key own\.key 127\.0\.0\.1:\d+\/charts\/web@sha256:[0-9a-f]{12}…$/,
+    / {2}the Source refuses it: SignatureKeyUnknown$/,
+    / {2}eu-1: 4\.2\.0 EUR, eu-2: 4\.2\.0 EUR, us-1: 4\.2\.0 USD, us-2: 4\.2\.0 USD$/,
+    / {2}\$ cosign sign --key cosign\.key 127\.0\.0\.1:\d+\/charts\/web@sha256:[0-9a-f]{12}…$/,
     / {2}canary 1\/1 +rest 0\/3/,
     / {2}eu-1: 4\.3\.0 EUR, eu-2: 4\.3\.0 EUR, us-1: 4\.3\.0 USD, us-2: 4\.3\.0 USD$/,
     / {2}\$ helm push web-5\.0\.0\.tgz /,

@@ -1,13 +1,13 @@
 /** Artifacts of a registry that are signed with keys and by identities, and those that are not. */
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { attachBundle, bundleType, keyedBundle, signBytes, statementOf } from "#local/registry/cosign.ts";
+import { cosignKeyPair, type KeyPair } from "#local/registry/cosign-keys.ts";
 import {
   type RegistryServer,
   type RegistryServerOptions,
   startRegistryServer,
 } from "#local/registry/registry-server.ts";
 import { hexOf, sha256 } from "#shared/base/digest.ts";
-import { cosignKeyPair, type KeyPair } from "#test/support/cosign-keys.ts";
 import { type PrivateSigstore, startSigstore } from "#test/support/sigstore.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { tarGz } from "#test/support/tar-gz.ts";

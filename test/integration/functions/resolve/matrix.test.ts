@@ -1,6 +1,6 @@
 /** Every kind of upstream with every policy, every way to sign in and every verification that it has. */
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { cosignKeyPair } from "#test/support/cosign-keys.ts";
+import { cosignKeyPair } from "#local/registry/cosign-keys.ts";
 import { pgpKey } from "#test/support/pgp-keys.ts";
 import { conditionsOf } from "#test/support/signed-sources.ts";
 import {

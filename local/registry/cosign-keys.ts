@@ -1,6 +1,8 @@
+/** Makes key pairs as `cosign generate-key-pair` does, without a file. */
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { parseCosignKey } from "#shared/source/signatures/cosign-key.ts";
 
+/** A key that signs, and what verifies its signatures. */
 export interface KeyPair {
   readonly privateKey: KeyObject;
   /** PEM, as cosign.pub has it. */

@@ -61,7 +61,7 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
 
 test.each(benches)(
   "the benchmark %s runs and prints JSON in the documented form",
-  { timeout: 180_000 },
+  { timeout: 600_000 },
   async (name, sizes, ratios) => {
     const parameters = ["test/bench/main.ts", name, "--json", ...sizes];
     const { stdout } = await promisify(execFile)(process.execPath, parameters);

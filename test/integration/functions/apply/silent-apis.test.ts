@@ -4,10 +4,10 @@ import type { ClusterFaults } from "@starling/embedded-apiserver";
 import { beforeEach, describe, expect, test } from "vitest";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
-import { namesOf, startClusterWorker, startPatientWorker } from "#test/support/cluster-worker.ts";
+import { namesOf, startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 
-const worker = forEachTest(startClusterWorker);
+const worker = forEachTest(startPatientWorker);
 
 describe("an aggregated API that is down", () => {
   const group = "metrics.example.com";
@@ -120,16 +120,14 @@ describe("an aggregated API that is down", () => {
 });
 
 describe("an aggregated API that was down when its cluster was first checked", () => {
-  const patient = forEachTest(startPatientWorker);
-
   test("a Namespace that left the source is kept only as long as the API is down", async () => {
-    const { world, host } = patient;
+    const { world, host } = worker;
     await world.assign("api", [definition("metrics.example.com")]);
     await world.work();
     await world.assign("web", [namespace("shop"), configMap("shop/a")]);
     await world.work();
     await host.setFaults("c1", { unavailableApis: ["v1.metrics.example.com"] });
-    patient.reconnect();
+    worker.reconnect();
     const isGoing = () =>
       host
         .objects("c1")
@@ -137,7 +135,7 @@ describe("an aggregated API that was down when its cluster was first checked", (
         .some((object) => stringAt(object, "metadata", "deletionTimestamp") !== undefined);
     await world.assign("web", [configMap("default/a")]);
     await world.work();
-    expect(await patient.recorded()).toContain("Namespace shop");
+    expect(await worker.recorded()).toContain("Namespace shop");
     expect(isGoing()).toBe(false);
     await host.setFaults("c1", {});
     world.aheadMs += 700_000;

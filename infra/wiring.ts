@@ -250,6 +250,12 @@ export class Wiring extends Construct {
       memoryMiB: 512,
     });
 
+    const gitCa = props.gitCa === undefined ? undefined : new GitCaLayer(this, "GitCa", props.gitCa);
+    const privateHosts = {
+      ...(props.gitAllow.length === 0 ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow.join(",")) }),
+      ...(gitCa === undefined ? {} : { STARLING_GIT_CA_FILE: plain(gitCa.file) }),
+    };
+
     // git push -> webhook
     const webhook = new StarlingFunction(this, "Webhook", {
       folder: "webhook",
@@ -259,6 +265,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_WEBHOOK_SECRET: secretOf(props.webhookSecretArn),
         STARLING_SECRET_PREFIX: plain(`${installation}/hooks/`),
+        ...privateHosts,
       },
       namedByRows: [
         {
@@ -269,6 +276,7 @@ export class Wiring extends Construct {
       ],
       timeout: Duration.seconds(10),
       memoryMiB: 512,
+      ...defined({ layer: gitCa?.layer }),
     });
     new RepositoryEvents(this, "RepositoryEvents", webhook.lambda);
     const entry = new ApiEntry(this, "ApiEntry", {
@@ -317,7 +325,6 @@ export class Wiring extends Construct {
     discover.workOn(toDiscover, { batchSize: 1, maxConcurrency: discoverAtOnce });
 
     // -> resolve: a reference becomes a revision, and its artifact is stored
-    const gitCa = props.gitCa === undefined ? undefined : new GitCaLayer(this, "GitCa", props.gitCa);
     const resolve = new StarlingFunction(this, "Resolve", {
       folder: "resolve",
       env: resolveEnv,
@@ -338,8 +345,7 @@ export class Wiring extends Construct {
               }),
             }),
         ...(props.awsSources.length === 0 ? {} : { STARLING_AWS_SOURCES: plain(props.awsSources.join(",")) }),
-        ...(props.gitAllow.length === 0 ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow.join(",")) }),
-        ...(gitCa === undefined ? {} : { STARLING_GIT_CA_FILE: plain(gitCa.file) }),
+        ...privateHosts,
       },
       namedByRows: [
         {

@@ -283,6 +283,8 @@ export interface RemoteQuestion {
   readonly maxBytes: number;
   /** The time in which the caller needs an answer. Default: the adapter's own limit. */
   readonly timeLeftMs?: () => number;
+  /** For an answer that counts only at the URL itself. Default: redirects are followed. */
+  readonly redirects?: "refused";
 }
 
 export interface RemoteAnswer {

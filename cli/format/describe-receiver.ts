@@ -16,7 +16,8 @@ export function describeReceiver(object: ReceiverObject, now: Date): string {
       ["Token", urlTokens.has(spec.provider) ? tokenText(status.url) : undefined],
       ["Sources", spec.sources.map(choiceText).join("; ")],
       ["Polls", status.sources.length === 0 ? "no Source: none exists" : status.sources.join(", ")],
-      ["Secrets", spec.secrets.join(", ")],
+      ["Secrets", spec.secrets?.join(", ")],
+      ["Tokens", tokensText(spec)],
       ["Events", spec.events?.join(", ")],
     ]),
     nextText(suspended ? [`starling resume ${where}`] : []),
@@ -29,6 +30,14 @@ const urlTokens: ReadonlySet<string> = new Set(["dockerhub", "quay", "acr"]);
 /** The command for the token in the URL, which nobody but those who know the secret can make. */
 function tokenText(url: string): string {
   return `printf %s ${url.slice(url.lastIndexOf("/") + 1)} | openssl dgst -sha256 -hmac "$SECRET" -r | cut -d' ' -f1`;
+}
+
+/** What the token of a sender must say. */
+function tokensText({ oidc, google }: ReceiverObject["spec"]): string | undefined {
+  if (google !== undefined) return `of Google for ${google.audience}, with email=${google.email}`;
+  if (oidc === undefined) return undefined;
+  const claims = Object.entries(oidc.claims).map(([name, pattern]) => `${name}=${pattern}`);
+  return `of ${oidc.issuer} for ${oidc.audience}, with ${claims.join(", ")}`;
 }
 
 function choiceText(source: ReceiverObject["spec"]["sources"][number]): string {

@@ -8,5 +8,9 @@ export const webhookEnv = z.object({
   STARLING_WEBHOOK_SECRET: z.string().min(1),
   /** Prefix of the names of the secrets of Receivers. */
   STARLING_SECRET_PREFIX: z.string().min(1),
+  /** Private hosts and address ranges whose issuers may be asked, as for Sources. */
+  STARLING_GIT_ALLOW: z.string().optional(),
+  /** File of PEM certificates to trust besides the public authorities. */
+  STARLING_GIT_CA_FILE: z.string().min(1).optional(),
 });
 export type WebhookEnv = z.infer<typeof webhookEnv>;

@@ -1,4 +1,4 @@
-import type { Provider, Push, WebhookRequest } from "#functions/webhook/providers/provider.ts";
+import type { BodyReader, Provider, Push, WebhookRequest } from "#functions/webhook/providers/provider.ts";
 
 export interface WebhookAnswer {
   readonly statusCode: 200 | 202 | 400 | 401 | 404 | 413 | 503;
@@ -14,24 +14,27 @@ export function tooLarge({ body }: WebhookRequest): WebhookAnswer | undefined {
   return { statusCode: 413, message: `the body has more than ${maxBodyBytes} bytes` };
 }
 
+export type Proven = { readonly push: Push } | { readonly answer: WebhookAnswer };
+
 /** The push of a request whose sender knows one of the secrets, or the answer to any other request. */
-export function proveDelivery(
-  provider: Provider,
-  request: WebhookRequest,
-  secrets: readonly string[],
-): { readonly push: Push } | { readonly answer: WebhookAnswer } {
+export function proveDelivery(provider: Provider, request: WebhookRequest, secrets: readonly string[]): Proven {
   if (!provider.isGenuine(request, secrets)) {
     if (secrets.length > 0 && provider.isUnsignedPing?.(request) === true)
       return answered(200, "pong; this host does not sign tests, so the secret is not tested");
     return answered(401, "unauthorized");
   }
-  const push = provider.read(request);
+  return readDelivery(provider, request);
+}
+
+/** The push of a request whose sender is proven. */
+export function readDelivery(reader: BodyReader, request: WebhookRequest): Proven {
+  const push = reader.read(request);
   if (push === "ping") return answered(200, "pong");
   if (push === "other") return notFollowed;
   return push === undefined ? answered(400, "the body is no push event") : { push };
 }
 
-function answered(statusCode: WebhookAnswer["statusCode"], message: string): { readonly answer: WebhookAnswer } {
+export function answered(statusCode: WebhookAnswer["statusCode"], message: string): { readonly answer: WebhookAnswer } {
   return { answer: { statusCode, message } };
 }
 

@@ -18,7 +18,7 @@ export async function readReceiverSecrets(
   { namespace, spec }: Pick<ReceiverRow, "namespace" | "spec">,
   reader: SecretReader,
 ): Promise<ReceiverSecrets> {
-  const read = spec.secrets.map(async (secret) => tokenIn(await reader.read(secret), { secret, namespace }));
+  const read = (spec.secrets ?? []).map(async (secret) => tokenIn(await reader.read(secret), { secret, namespace }));
   const results = await Promise.allSettled(read);
   const failed = results.find((result) => result.status === "rejected");
   return {

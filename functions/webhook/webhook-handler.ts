@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { changeOf } from "#functions/webhook/bus-event.ts";
 import { receiveDelivery } from "#functions/webhook/receive-delivery.ts";
+import { IssuerKeys } from "#functions/webhook/tokens/issuer-keys.ts";
 import { receiveEvent, wakeSources } from "#functions/webhook/webhook.ts";
 import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
 import { newCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
@@ -35,6 +36,7 @@ export function webhookHandler(ports: WebhookPorts): HttpHandler {
 }
 
 function httpOf(ports: WebhookPorts): HttpHandler {
+  const issuers = new IssuerKeys(ports);
   return httpHandler({
     begins: "push",
     async work(event) {
@@ -44,8 +46,9 @@ function httpOf(ports: WebhookPorts): HttpHandler {
       const last = rawPath.slice(rawPath.lastIndexOf("/") + 1);
       const token = new URLSearchParams(rawQueryString).get("token") ?? undefined;
       const request = { headers: Object.fromEntries(named), body: bytes, token };
-      const receive = rawPath.startsWith(receiverPath("")) ? receiveDelivery : receiveEvent;
-      const { statusCode, message } = await receive(last, request, ports);
+      const { statusCode, message } = rawPath.startsWith(receiverPath(""))
+        ? await receiveDelivery(last, request, { ports, issuers })
+        : await receiveEvent(last, request, ports);
       return jsonAnswer(statusCode, { message });
     },
     answerTo(error) {

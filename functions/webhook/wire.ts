@@ -4,10 +4,17 @@ import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
+import { readCertificates } from "#shared/adapters/git/read-certificates.ts";
+import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
 import { systemClock } from "#shared/adapters/system.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { RowClients, SecretClients } from "#shared/lambda/core-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
+
+/** Senders wait ten seconds for an answer, and an issuer is asked for two files. */
+const issuerSeconds = 3;
 
 export function wireWebhook(env: WebhookEnv, aws: RowClients & SecretClients, options: WireOptions = {}): HttpHandler {
   const { clock = systemClock, output } = options;
@@ -15,6 +22,11 @@ export function wireWebhook(env: WebhookEnv, aws: RowClients & SecretClients, op
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }),
     secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
+    http: new GuardedHttpRemote({
+      rules: addressRules(env.STARLING_GIT_ALLOW ?? ""),
+      ...defined({ ca: readCertificates(env.STARLING_GIT_CA_FILE) }),
+      timeoutSeconds: issuerSeconds,
+    }),
     clock,
     log: powertoolsLog("webhook", output),
     secretName: env.STARLING_WEBHOOK_SECRET,

@@ -27,8 +27,10 @@ const loopback = "127.0.0.0/8,localhost,::1/128";
 
 export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): MachinePlan {
   const { gitCaFile, installationId, timeoutSeconds = {} } = overrides;
+  const privateHosts = { STARLING_GIT_ALLOW: loopback, ...defined({ STARLING_GIT_CA_FILE: gitCaFile }) };
   const additions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    resolve: { STARLING_GIT_ALLOW: loopback, ...defined({ STARLING_GIT_CA_FILE: gitCaFile }) },
+    resolve: privateHosts,
+    webhook: privateHosts,
   };
   const identity = (lambda: FunctionPlan) =>
     installationId === undefined || lambda.environment.STARLING_INSTALLATION === undefined

@@ -22,6 +22,7 @@ import { type EmulatedClients, startEmulatedClients } from "#test/support/emulat
 import { healthyInstallation } from "#test/support/healthy-installation.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
+import { noHttp } from "#test/support/no-http.ts";
 
 const key = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
 const webhookSecret = "s3cret";
@@ -66,7 +67,12 @@ export async function startHttpFronts(): Promise<HttpFronts> {
     installation: "test",
     ...healthyInstallation,
   });
-  const webhook = webhookHandler({ table, sender, secrets, clock: systemClock, log, secretName: "webhook" });
+  const webhook = webhookHandler({
+    ...{ table, sender, secrets, log },
+    http: noHttp,
+    clock: systemClock,
+    secretName: "webhook",
+  });
   const lambda = (functionName: string, handler: typeof api) =>
     lambdaFunction({ functionName, timeoutSeconds: 29, newSandbox: () => sharedSandbox(handler) });
   const toApi = lambda("api", api);

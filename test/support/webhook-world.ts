@@ -1,17 +1,18 @@
 import { webhookHandler } from "#functions/webhook/webhook-handler.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
-import { type ProviderName, type ReceiverSpec, receiverSpec } from "#shared/fleet/kinds/receiver.ts";
+import { isTokenProvider, type ProviderName, type ReceiverSpec, receiverSpec } from "#shared/fleet/kinds/receiver.ts";
 import { addressOf, type SourceSpec, sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { receiverId } from "#shared/fleet/receiver-id.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { DirectoryRow, Operations, ReceiverRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Log } from "#shared/ports.ts";
+import type { HttpRemote, Log } from "#shared/ports.ts";
 import type { GitReference } from "#shared/source/git-ref-schema.ts";
 import { normaliseGitUrl } from "#shared/source/git-url.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { noHttp } from "#test/support/no-http.ts";
 
 export interface GitSource {
   readonly url?: string;
@@ -43,6 +44,9 @@ export class WebhookWorld {
   secret = '["s3cret"]';
   /** The values of the secrets of Receivers, by name. */
   readonly tokens: Record<string, string> = { one: '{"token":"s3cret"}' };
+  /** Asks the issuers of tokens. */
+  http: HttpRemote = noHttp;
+  now = new Date("2026-01-01T01:00:00Z");
   /** The log as JSON. */
   readonly lines: string[] = [];
   readonly #handler;
@@ -53,7 +57,8 @@ export class WebhookWorld {
     this.#handler = webhookHandler({
       table: this.table,
       sender: this.sender,
-      clock: { now: () => new Date("2026-01-01T01:00:00Z") },
+      http: { ask: (question) => this.http.ask(question) },
+      clock: { now: () => this.now },
       secrets: {
         read: async (name) => {
           const text = name === "starling/webhook" ? this.secret : (this.tokens[name] ?? "");
@@ -118,7 +123,11 @@ export class WebhookWorld {
       annotations: {},
       generation: 1,
       createdAt: "2026-01-01T00:00:00.000Z",
-      spec: receiverSpec.parse({ sources: ["main"], secrets: ["one"], ...spec }),
+      spec: receiverSpec.parse({
+        sources: ["main"],
+        ...(isTokenProvider(spec.provider) ? {} : { secrets: ["one"] }),
+        ...spec,
+      }),
       operations,
       status: { conditions: [] },
     };

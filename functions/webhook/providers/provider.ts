@@ -26,16 +26,20 @@ export interface Push {
   readonly defaultBranch?: string;
 }
 
-/** How one kind of sender proves itself, and what its bodies look like. Its name is fixed by the URL. */
-export interface Provider {
-  /** Whether the request proves that its sender knows one of the secrets. It is asked before the body is parsed. */
-  isGenuine(request: WebhookRequest, secrets: readonly string[]): boolean;
+/** What the bodies of one kind of sender look like. */
+export interface BodyReader {
   /** The name of the request's event, in lower case, for the kinds whose events have names. */
   eventOf?(request: WebhookRequest): string | undefined;
-  /** A test event that this host never signs. */
-  isUnsignedPing?(request: WebhookRequest): boolean;
   /** @returns `ping` for a test event, `other` for events that are not followed, undefined for a body that is no push. */
   read(request: WebhookRequest): Push | "ping" | "other" | undefined;
+}
+
+/** How one kind of sender proves that it knows a secret, and its bodies. Its name is fixed by the URL. */
+export interface Provider extends BodyReader {
+  /** Whether the request proves that its sender knows one of the secrets. It is asked before the body is parsed. */
+  isGenuine(request: WebhookRequest, secrets: readonly string[]): boolean;
+  /** A test event that this host never signs. */
+  isUnsignedPing?(request: WebhookRequest): boolean;
 }
 
 /** An address of a repository. A Source allows none that is longer. */

@@ -5,12 +5,12 @@ import { genericOfReceiver } from "#functions/webhook/providers/generic.ts";
 import { gitea } from "#functions/webhook/providers/gitea.ts";
 import { github } from "#functions/webhook/providers/github.ts";
 import { gitlab } from "#functions/webhook/providers/gitlab.ts";
-import type { Provider } from "#functions/webhook/providers/provider.ts";
-import { acr, dockerHub, ghcr, harbor, nexus, quay } from "#functions/webhook/providers/registries.ts";
-import type { ProviderName } from "#shared/fleet/kinds/receiver.ts";
+import type { BodyReader, Provider } from "#functions/webhook/providers/provider.ts";
+import { acr, dockerHub, gcr, ghcr, harbor, nexus, quay } from "#functions/webhook/providers/registries.ts";
+import type { SecretProvider, TokenProvider } from "#shared/fleet/kinds/receiver.ts";
 
-/** The kinds of senders that a Receiver can name. */
-export const receiverProviders: Readonly<Record<ProviderName, Provider>> = {
+/** The kinds of senders that know a secret of a Receiver. */
+export const secretProviders: Readonly<Record<SecretProvider, Provider>> = {
   github,
   gitlab,
   gitea,
@@ -24,4 +24,10 @@ export const receiverProviders: Readonly<Record<ProviderName, Provider>> = {
   harbor,
   ghcr,
   nexus,
+};
+
+/** The kinds of senders that have a token of an issuer. */
+export const tokenProviders: Readonly<Record<TokenProvider, BodyReader>> = {
+  "generic-oidc": genericOfReceiver,
+  gcr,
 };

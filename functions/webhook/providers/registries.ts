@@ -3,12 +3,14 @@ import { github } from "#functions/webhook/providers/github.ts";
 import { readPackage } from "#functions/webhook/providers/github-package.ts";
 import {
   address,
+  type BodyReader,
   type Provider,
   pushedTag,
   readBody,
   type WebhookRequest,
 } from "#functions/webhook/providers/provider.ts";
 import { isSentSecret, isSigned } from "#functions/webhook/sender-proof.ts";
+import { jsonOf } from "#shared/base/json-of.ts";
 
 /**
  * Whether the URL has the token that one of the secrets makes of the Receiver's id. It is for registries that sign
@@ -122,6 +124,29 @@ export const nexus: Provider = {
     if (component === undefined) return undefined;
     if (component.format !== "docker" && component.format !== "helm") return "other";
     return { names: [component.name], ...(component.version == null ? {} : { tags: [component.version] }) };
+  },
+};
+
+const pubsubMessage = z.object({ message: z.object({ data: z.base64().max(20_000).default("") }) });
+const imageEvent = z.object({
+  action: z.enum(["INSERT", "DELETE"]),
+  digest: address.min(1).optional(),
+  tag: address.min(1).optional(),
+});
+
+/**
+ * Google's registries, through a push subscription of Pub/Sub. Pub/Sub sends again for days what it gets no good answer for, so
+ * that messages of others in the topic are not followed, and not refused.
+ */
+export const gcr: BodyReader = {
+  read(request) {
+    const data = readBody(pubsubMessage, request)?.message.data;
+    if (data === undefined) return undefined;
+    const event = imageEvent.safeParse(jsonOf(Buffer.from(data, "base64").toString("utf8")));
+    const image = event.data?.tag ?? event.data?.digest;
+    if (image === undefined) return "other";
+    const tags = tagOf(image);
+    return { urls: [`oci://${withoutTag(image)}`], ...(tags.length === 0 ? {} : { tags }) };
   },
 };
 

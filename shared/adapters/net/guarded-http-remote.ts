@@ -69,6 +69,7 @@ export class GuardedHttpRemote implements HttpRemote {
       const status = response.statusCode ?? 0;
       if (location === undefined || ![301, 302, 303, 307, 308].includes(status)) return { response, url };
       response.destroy();
+      if (question.redirects === "refused") throw failed(question.url, "a redirect, which is not followed here");
       if (hops >= maxRedirects) throw failed(question.url, `more than ${maxRedirects} redirects`);
       const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
       if (next === undefined || !isAsSafe(url, next)) {

@@ -106,9 +106,16 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.git.ref.branch": "its newest commit",
   "Receiver.spec.events":
     "only these events of the provider are followed; left out: every one that can change a Source",
+  "Receiver.spec.google": "for gcr: the token with which Pub/Sub pushes must say this",
+  "Receiver.spec.google.audience": "the audience of the push subscription",
+  "Receiver.spec.google.email": "the service account of the push subscription",
+  "Receiver.spec.oidc": "for generic-oidc: the tokens of OpenID Connect that prove a sender",
+  "Receiver.spec.oidc.audience": "for whom the sender asks its token",
+  "Receiver.spec.oidc.claims": "regular expressions of RE2 by the claim whose whole text they must match",
+  "Receiver.spec.oidc.issuer": "the URL of the issuer, as its tokens name it in `iss`",
   "Receiver.spec.provider": "the kind of sender; it decides how a delivery is verified and read",
   "Receiver.spec.secrets":
-    "one or two secrets, any of which the sender may know; each is JSON with a `token`; see tasks/webhooks.md",
+    "one or two secrets, any of which the sender may know; each is JSON with a `token`; generic-oidc and gcr have none",
   "Receiver.spec.sources":
     "Sources of the same namespace that a delivery polls, as far as it can change them: names, or `{selector: ...}`",
   "Receiver.spec.sources[].selector": "Sources by label, as in Kubernetes",

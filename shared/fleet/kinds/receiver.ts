@@ -4,6 +4,7 @@ import { nameSchema } from "#shared/base/name-schema.ts";
 import { labelSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { secretName } from "#shared/fleet/kinds/secret-name.ts";
+import { googleTrust, tokenTrust } from "#shared/fleet/kinds/sender-tokens.ts";
 
 /**
  * The kinds of senders, each with the names of the events that it may be asked to follow, in lower case. A kind without
@@ -17,15 +18,23 @@ export const providerEvents = {
   "bitbucket-server": ["repo:refs_changed", "mirror:repo_synchronized"],
   azuredevops: [],
   generic: [],
+  "generic-oidc": [],
   dockerhub: [],
   quay: [],
   acr: [],
   harbor: [],
   ghcr: ["package", "registry_package"],
   nexus: [],
+  gcr: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type ProviderName = keyof typeof providerEvents;
+/** Each with the field that says which tokens it takes. */
+const trustFields = { "generic-oidc": "oidc", gcr: "google" } as const;
+/** The kinds whose senders prove themselves by a token. */
+export type TokenProvider = keyof typeof trustFields;
+/** The kinds whose senders know a secret. */
+export type SecretProvider = Exclude<ProviderName, TokenProvider>;
 const providers = Object.keys(providerEvents) as readonly ProviderName[];
 
 const selector = labelSelector("is empty and would match every Source of the namespace; name labels or Sources");
@@ -34,15 +43,35 @@ const sourceChoice = z.union([nameSchema, z.strictObject({ selector })], {
   error: "must be the name of a Source, or {selector: {matchLabels: {...}}}",
 });
 
+const noSecret = "must name one secret: without one, no sender could be verified";
+const noTrust = {
+  oidc: "is required: it says whose tokens are taken; write oidc: {issuer: ..., audience: ..., claims: {...}}",
+  google: "is required: it says whose tokens are taken; write google: {audience: ..., email: ...}",
+} as const;
+
 export const receiverSpec = z
   .strictObject({
     provider: z.enum(providers, `must be one of ${providers.join(", ")}`),
     /** Sources of the Receiver's namespace. Only these are polled. */
     sources: boundedList(sourceChoice, 100).min(1, "must name at least one Source"),
     /** Names of one secret, or of two while senders move from one to the other. */
-    secrets: boundedList(secretName, 2).min(1, "must name one secret: without one, no sender could be verified"),
+    secrets: boundedList(secretName, 2).min(1, noSecret).optional(),
+    /** For `generic-oidc`: the tokens that prove a sender. */
+    oidc: tokenTrust.optional(),
+    /** For `gcr`: the tokens of Google that prove its Pub/Sub. */
+    google: googleTrust.optional(),
     /** Without them, every event that the provider has. */
     events: boundedList(boundedText(100), 20).min(1, "must name one event; leave it out to follow all").optional(),
+  })
+  .superRefine((spec, context) => {
+    const own = trustFieldOf(spec.provider) ?? "secrets";
+    if (spec[own] === undefined)
+      context.addIssue({ code: "custom", path: [own], message: own === "secrets" ? noSecret : noTrust[own] });
+    for (const field of ["secrets", "oidc", "google"] as const) {
+      if (field === own || spec[field] === undefined) continue;
+      const message = `proves no sender of ${spec.provider}, which has ${own} instead; remove it`;
+      context.addIssue({ code: "custom", path: [field], message });
+    }
   })
   .superRefine(({ provider, events = [] }, context) => {
     const known: readonly string[] = providerEvents[provider];
@@ -59,6 +88,16 @@ export const receiverSpec = z
       });
     }
   });
+
+function trustFieldOf(provider: ProviderName): "oidc" | "google" | undefined {
+  return isTokenProvider(provider) ? trustFields[provider] : undefined;
+}
+
+/** Whether its senders prove themselves by a token, and know no secret. */
+export function isTokenProvider(provider: ProviderName): provider is TokenProvider {
+  return Object.hasOwn(trustFields, provider);
+}
+
 export type ReceiverSpec = z.infer<typeof receiverSpec>;
 
 export const receiverDocument = z.strictObject({

@@ -6,6 +6,7 @@ import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
 import { checkParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
 import type { ReceiverSpec } from "#shared/fleet/kinds/receiver.ts";
+import type { TokenTrust } from "#shared/fleet/kinds/sender-tokens.ts";
 import {
   addressIn,
   followsTags,
@@ -16,6 +17,7 @@ import {
 } from "#shared/fleet/kinds/source.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
+import { issuerProblem, openClaims } from "#shared/fleet/kinds/token-issuer.ts";
 import { awsPlace } from "#shared/source/aws-place.ts";
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
 import { parseLinearRegex } from "#shared/source/linear-regex.ts";
@@ -46,13 +48,27 @@ export function semanticProblems(document: Document): readonly FieldProblem[] {
   return [];
 }
 
-/** The value is in no message, because it may be the secret itself. */
-function receiverProblems({ secrets }: ReceiverSpec): readonly FieldProblem[] {
+function receiverProblems({ secrets = [], oidc }: ReceiverSpec): readonly FieldProblem[] {
+  // The value is in no message, because it may be the secret itself.
   const message =
     "is not below INSTALLATION/hooks/, and Starling reads no other secret for a Receiver; write the name of one there, such as starling/hooks/shop";
-  return secrets.flatMap((name, index) =>
-    problemsAt(`spec.secrets[${index}]`, name.includes("/hooks/") ? undefined : message),
+  return [
+    ...secrets.flatMap((name, index) =>
+      problemsAt(`spec.secrets[${index}]`, name.includes("/hooks/") ? undefined : message),
+    ),
+    ...(oidc === undefined ? [] : tokenProblems(oidc)),
+  ];
+}
+
+function tokenProblems({ issuer, claims }: TokenTrust): readonly FieldProblem[] {
+  const patterns = Object.entries(claims).flatMap(([name, pattern]) =>
+    problemsAt(`spec.oidc.claims.${name}`, regexProblem(pattern)),
   );
+  return [
+    ...problemsAt("spec.oidc.issuer", issuerProblem(issuer)),
+    ...patterns,
+    ...problemsAt("spec.oidc.claims", patterns.length > 0 ? undefined : openClaims(issuer, claims)),
+  ];
 }
 
 function sourceProblems(document: Extract<Document, { kind: "Source" }>): readonly FieldProblem[] {

@@ -4,6 +4,7 @@ import { webhookHandler } from "#functions/webhook/webhook-handler.ts";
 import { receiverPath } from "#shared/fleet/receiver-id.ts";
 import { type CliFixture, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
+import { noHttp } from "#test/support/no-http.ts";
 import { recorded } from "#test/support/webhook-senders.ts";
 
 const source = (name: string, namespace = "shop") => ({
@@ -36,6 +37,7 @@ async function deliver(url: string) {
     table: cli.table,
     sender,
     secrets: { read: async () => '{"token":"s3cret","namespaces":["shop"]}' },
+    http: noHttp,
     clock: { now: () => new Date() },
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
     secretName: "starling/webhook",

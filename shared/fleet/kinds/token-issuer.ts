@@ -1,0 +1,53 @@
+/** Issuers of tokens, and what tells their users apart. */
+import { checkHttpUrl } from "#shared/source/http-url.ts";
+import { parseLinearRegex } from "#shared/source/linear-regex.ts";
+
+/** Issuers that give tokens to everybody, with the claims that say who has one. */
+const publicIssuers: Readonly<Record<string, readonly string[]>> = {
+  "https://token.actions.githubusercontent.com": [
+    ...["repository", "repository_id", "repository_owner", "repository_owner_id", "sub"],
+    ...["job_workflow_ref", "workflow_ref", "enterprise", "enterprise_id"],
+  ],
+  "https://gitlab.com": [
+    ...["project_path", "project_id", "namespace_path", "namespace_id", "sub"],
+    ...["ci_config_ref_uri", "user_login", "user_email", "user_id"],
+  ],
+  "https://accounts.google.com": ["email", "sub", "hd", "azp"],
+};
+
+/** What strangers have in their claims. A pattern that fits one of them demands nothing. */
+const strangers = [
+  "nobody",
+  "9",
+  "nobody/nothing",
+  "nobody@nothing.example",
+  "repo:nobody/nothing:ref:refs/heads/nothing",
+];
+
+/** @returns what is wrong with the URL of an issuer, or undefined. */
+export function issuerProblem(issuer: string): string | undefined {
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  if (url !== undefined && (url.username !== "" || url.password !== "" || url.search !== ""))
+    return "has a user, a password or a query; write the issuer as its tokens name it in iss";
+  return checkHttpUrl(issuer, undefined);
+}
+
+/** @returns why the patterns let strangers in, or undefined. Each is a regular expression. */
+export function openClaims(issuer: string, claims: Readonly<Record<string, string>>): string | undefined {
+  const known = publicIssuers[issuer.replace(/\/$/, "")];
+  const names = Object.keys(claims).filter((name) => known === undefined || known.includes(name));
+  if (names.some((name) => !isOpen(claims[name] ?? ""))) return undefined;
+  if (known === undefined)
+    return "fits any user of the issuer; name one claim with a pattern that only your senders fit, such as sub";
+  const [first] = known;
+  return `fits anybody, because ${issuer} gives tokens to everybody; name your own with a pattern for ${first}, such as ${first}: ${example(first)}`;
+}
+
+function example(claim: string | undefined): string {
+  return claim === "email" ? "ci@acme.example" : "acme/shop";
+}
+
+function isOpen(pattern: string): boolean {
+  const regex = parseLinearRegex(pattern, { isWhole: true });
+  return typeof regex !== "string" && strangers.some(regex);
+}

@@ -112,7 +112,7 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "list",
       desired: "host names, addresses and ranges, separated by commas, such as git.corp.example,10.20.0.0/16",
-      does: "Private hosts and address ranges from which Starling may fetch Sources. Public hosts need no entry.",
+      does: "Private hosts and address ranges from which Starling may fetch Sources, and the keys of issuers for Receivers. Public hosts need no entry.",
     }),
   sourceBuckets: z
     .union([z.array(z.string()), z.string().transform((text) => text.split(","))])

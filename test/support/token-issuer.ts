@@ -53,7 +53,9 @@ export async function startTokenIssuer(now: Date): Promise<TokenIssuer> {
     keys,
     async sign(claims, { key = first, ...header } = {}) {
       const payload: JWTPayload = { iss: server.url, aud: "starling", iat: seconds, exp: seconds + 300, ...claims };
-      return new SignJWT(payload).setProtectedHeader({ alg: "RS256", kid: "first", ...header }).sign(key);
+      return new SignJWT(payload)
+        .setProtectedHeader({ alg: "RS256", kid: "first", ...header })
+        .sign(key, { crit: { x: true } });
     },
     publish,
     stop: () => server.stop(),

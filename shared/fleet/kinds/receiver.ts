@@ -43,10 +43,10 @@ const sourceChoice = z.union([nameSchema, z.strictObject({ selector })], {
   error: "must be the name of a Source, or {selector: {matchLabels: {...}}}",
 });
 
-const noSecret = "must name one secret: without one, no sender could be verified";
-const noTrust = {
-  oidc: "is required: it says whose tokens are taken; write oidc: {issuer: ..., audience: ..., claims: {...}}",
-  google: "is required: it says whose tokens are taken; write google: {audience: ..., email: ...}",
+const lacking = {
+  secrets: "name one secret: without one, no sender could be verified",
+  oidc: "it says whose tokens are taken; write oidc: {issuer: ..., audience: ..., claims: {...}}",
+  google: "it says whose tokens are taken; write google: {audience: ..., email: ...}",
 } as const;
 
 export const receiverSpec = z
@@ -55,7 +55,7 @@ export const receiverSpec = z
     /** Sources of the Receiver's namespace. Only these are polled. */
     sources: boundedList(sourceChoice, 100).min(1, "must name at least one Source"),
     /** Names of one secret, or of two while senders move from one to the other. */
-    secrets: boundedList(secretName, 2).min(1, noSecret).optional(),
+    secrets: boundedList(secretName, 2).min(1, `must ${lacking.secrets}`).optional(),
     /** For `generic-oidc`: the tokens that prove a sender. */
     oidc: tokenTrust.optional(),
     /** For `gcr`: the tokens of Google that prove its Pub/Sub. */
@@ -65,8 +65,7 @@ export const receiverSpec = z
   })
   .superRefine((spec, context) => {
     const own = trustFieldOf(spec.provider) ?? "secrets";
-    if (spec[own] === undefined)
-      context.addIssue({ code: "custom", path: [own], message: own === "secrets" ? noSecret : noTrust[own] });
+    if (spec[own] === undefined) context.addIssue({ code: "custom", path: [own], message: lacking[own] });
     for (const field of ["secrets", "oidc", "google"] as const) {
       if (field === own || spec[field] === undefined) continue;
       const message = `proves no sender of ${spec.provider}, which has ${own} instead; remove it`;

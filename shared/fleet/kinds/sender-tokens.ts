@@ -5,7 +5,7 @@ import { boundedMap, boundedText } from "#shared/base/bounded.ts";
 /** These are verified for every token, so that a demand on them tells no sender from another. */
 const verifiedClaims: ReadonlySet<string> = new Set(["iss", "aud", "exp", "nbf", "iat", "jti"]);
 
-const audience = boundedText(500, "must be the audience that the sender asks its token for, such as starling").min(
+const audience = boundedText(500, "the audience that the sender asks its token for, such as starling").min(
   1,
   "must not be empty",
 );
@@ -24,7 +24,7 @@ const claimName = boundedText(200).superRefine((name, context) => {
 /** What tokens of any issuer must say. */
 export const tokenTrust = z.strictObject({
   /** As the tokens name it in `iss`. */
-  issuer: boundedText(500, "must be the URL of the issuer, such as https://token.actions.githubusercontent.com"),
+  issuer: boundedText(500, "the URL of the issuer, such as https://token.actions.githubusercontent.com"),
   audience,
   /** Regular expressions that must match the whole of a claim, by its name. */
   claims: boundedMap(claimName, boundedText(500).min(1, "must not be empty"), 20).refine(
@@ -38,7 +38,7 @@ export type TokenTrust = z.infer<typeof tokenTrust>;
 export const googleTrust = z.strictObject({
   audience,
   /** Of the service account as which Pub/Sub pushes. */
-  email: boundedText(300, "must be the address of the service account as which Pub/Sub pushes").regex(
+  email: boundedText(300, "the address of the service account as which Pub/Sub pushes").regex(
     /^[^@\s]+@[^@\s]+$/,
     "must be the address of a service account, such as push@PROJECT.iam.gserviceaccount.com",
   ),

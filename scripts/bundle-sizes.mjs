@@ -13,6 +13,8 @@ const defaultLimitKib = 1500;
 const limitsKib = {
   // The clients of S3, Lambda, Secrets Manager and CloudWatch Logs, the verbs about rollouts, the kinds, and re2js with 260 KiB.
   Api: 2780,
+  // The client of Secrets Manager, the reader of issuers' keys with jose, and re2js with 270 KiB for the patterns of claims.
+  Webhook: 1800,
   // The clients of EKS, STS, SSM, Organizations and the Tagging API.
   Discover: 1850,
   // The client of S3.

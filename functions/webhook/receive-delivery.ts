@@ -15,7 +15,7 @@ import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
 import { receiverSources } from "#shared/adapters/receiver-sources.ts";
 import { tableNow } from "#shared/adapters/table-now.ts";
 import { allItems } from "#shared/base/all-pages.ts";
-import { isTokenProvider, type SecretProvider } from "#shared/fleet/kinds/receiver.ts";
+import { isTokenProvider, type SecretSender } from "#shared/fleet/kinds/receiver.ts";
 import { isReceiverId, receiverId } from "#shared/fleet/receiver-id.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ReceiverRow } from "#shared/fleet/rows/object-rows.ts";
@@ -57,7 +57,7 @@ export async function receiveDelivery(
 }
 
 async function proveBySecret(
-  kind: SecretProvider,
+  kind: SecretSender,
   { row, request }: { readonly row: ReceiverRow; readonly request: WebhookRequest },
   ports: WebhookPorts,
 ): Promise<Proven> {

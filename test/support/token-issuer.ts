@@ -9,7 +9,7 @@ export interface TokenIssuer {
   readonly url: string;
   /** Paths that it was asked for, since this was called. */
   asked(): readonly string[];
-  /** What it answers instead of its documents, by path. */
+  /** Answers in the place of its documents, by path. */
   readonly instead: Map<string, FileAnswer>;
   /** Its public keys, which a test may change. */
   readonly keys: JWK[];

@@ -26,7 +26,7 @@ export interface Push {
   readonly defaultBranch?: string;
 }
 
-/** What the bodies of one kind of sender look like. */
+/** A reader of the bodies of one kind of sender. */
 export interface BodyReader {
   /** The name of the request's event, in lower case, for the kinds whose events have names. */
   eventOf?(request: WebhookRequest): string | undefined;

@@ -7,10 +7,10 @@ import { github } from "#functions/webhook/providers/github.ts";
 import { gitlab } from "#functions/webhook/providers/gitlab.ts";
 import type { BodyReader, Provider } from "#functions/webhook/providers/provider.ts";
 import { acr, dockerHub, gcr, ghcr, harbor, nexus, quay } from "#functions/webhook/providers/registries.ts";
-import type { SecretProvider, TokenProvider } from "#shared/fleet/kinds/receiver.ts";
+import type { SecretSender, TokenSender } from "#shared/fleet/kinds/receiver.ts";
 
 /** The kinds of senders that know a secret of a Receiver. */
-export const secretProviders: Readonly<Record<SecretProvider, Provider>> = {
+export const secretProviders: Readonly<Record<SecretSender, Provider>> = {
   github,
   gitlab,
   gitea,
@@ -27,7 +27,7 @@ export const secretProviders: Readonly<Record<SecretProvider, Provider>> = {
 };
 
 /** The kinds of senders that have a token of an issuer. */
-export const tokenProviders: Readonly<Record<TokenProvider, BodyReader>> = {
+export const tokenProviders: Readonly<Record<TokenSender, BodyReader>> = {
   "generic-oidc": genericOfReceiver,
   gcr,
 };

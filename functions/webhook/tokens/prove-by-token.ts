@@ -5,14 +5,14 @@ import type { IssuerKeys } from "#functions/webhook/tokens/issuer-keys.ts";
 import { claimPattern, type TokenDemand, verifyToken } from "#functions/webhook/tokens/verify-token.ts";
 import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
-import type { ReceiverSpec, TokenProvider } from "#shared/fleet/kinds/receiver.ts";
+import type { ReceiverSpec, TokenSender } from "#shared/fleet/kinds/receiver.ts";
 import type { ReceiverRow } from "#shared/fleet/rows/object-rows.ts";
 
 const google = "https://accounts.google.com";
 
 /** The push of a request whose sender has a token of the issuer that the Receiver names, or the answer to any other request. */
 export async function proveByToken(
-  provider: TokenProvider,
+  provider: TokenSender,
   { row, request }: { readonly row: ReceiverRow; readonly request: WebhookRequest },
   { issuers, ports }: { readonly issuers: IssuerKeys; readonly ports: WebhookPorts },
 ): Promise<Proven> {

@@ -4,7 +4,7 @@ import type { Clock } from "#shared/base/clock.ts";
 import { excerptOf } from "#shared/base/excerpt.ts";
 import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 
-/** What a token must say to prove a sender. */
+/** The demands on a token that proves a sender. */
 export interface TokenDemand {
   /** Its keys verify the token. */
   readonly issuer: string;

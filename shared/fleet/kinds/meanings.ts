@@ -110,7 +110,7 @@ const meanings: Readonly<Record<string, string>> = {
   "Receiver.spec.google.audience": "the audience of the push subscription",
   "Receiver.spec.google.email": "the service account of the push subscription",
   "Receiver.spec.oidc": "for generic-oidc: the tokens of OpenID Connect that prove a sender",
-  "Receiver.spec.oidc.audience": "for whom the sender asks its token",
+  "Receiver.spec.oidc.audience": "the audience that the sender asks its token for",
   "Receiver.spec.oidc.claims": "regular expressions of RE2 by the claim whose whole text they must match",
   "Receiver.spec.oidc.issuer": "the URL of the issuer, as its tokens name it in `iss`",
   "Receiver.spec.provider": "the kind of sender; it decides how a delivery is verified and read",

@@ -32,9 +32,9 @@ export type ProviderName = keyof typeof providerEvents;
 /** Each with the field that says which tokens it takes. */
 const trustFields = { "generic-oidc": "oidc", gcr: "google" } as const;
 /** The kinds whose senders prove themselves by a token. */
-export type TokenProvider = keyof typeof trustFields;
+export type TokenSender = keyof typeof trustFields;
 /** The kinds whose senders know a secret. */
-export type SecretProvider = Exclude<ProviderName, TokenProvider>;
+export type SecretSender = Exclude<ProviderName, TokenSender>;
 const providers = Object.keys(providerEvents) as readonly ProviderName[];
 
 const selector = labelSelector("is empty and would match every Source of the namespace; name labels or Sources");
@@ -93,7 +93,7 @@ function trustFieldOf(provider: ProviderName): "oidc" | "google" | undefined {
 }
 
 /** Whether its senders prove themselves by a token, and know no secret. */
-export function isTokenProvider(provider: ProviderName): provider is TokenProvider {
+export function isTokenProvider(provider: ProviderName): provider is TokenSender {
   return Object.hasOwn(trustFields, provider);
 }
 

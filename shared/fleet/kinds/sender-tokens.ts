@@ -21,7 +21,7 @@ const claimName = boundedText(200).superRefine((name, context) => {
   }
 });
 
-/** What tokens of any issuer must say. */
+/** The demands on tokens of any issuer. */
 export const tokenTrust = z.strictObject({
   /** As the tokens name it in `iss`. */
   issuer: boundedText(500, "the URL of the issuer, such as https://token.actions.githubusercontent.com"),
@@ -34,13 +34,12 @@ export const tokenTrust = z.strictObject({
 });
 export type TokenTrust = z.infer<typeof tokenTrust>;
 
-/** What tokens of Google must say. */
+/** The demands on tokens of Google. */
 export const googleTrust = z.strictObject({
   audience,
-  /** Of the service account as which Pub/Sub pushes. */
+  /** The address of the service account as which Pub/Sub pushes. */
   email: boundedText(300, "the address of the service account as which Pub/Sub pushes").regex(
     /^[^@\s]+@[^@\s]+$/,
     "must be the address of a service account, such as push@PROJECT.iam.gserviceaccount.com",
   ),
 });
-export type GoogleTrust = z.infer<typeof googleTrust>;

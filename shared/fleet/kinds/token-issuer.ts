@@ -15,7 +15,7 @@ const publicIssuers: Readonly<Record<string, readonly string[]>> = {
   "https://accounts.google.com": ["email", "sub", "hd", "azp"],
 };
 
-/** What strangers have in their claims. A pattern that fits one of them demands nothing. */
+/** Texts that strangers have in their claims. A pattern that fits one of them demands nothing. */
 const strangers = [
   "nobody",
   "9",

@@ -32,12 +32,12 @@ function tokenText(url: string): string {
   return `printf %s ${url.slice(url.lastIndexOf("/") + 1)} | openssl dgst -sha256 -hmac "$SECRET" -r | cut -d' ' -f1`;
 }
 
-/** What the token of a sender must say. */
+/** The demands on the token of a sender. */
 function tokensText({ oidc, google }: ReceiverObject["spec"]): string | undefined {
-  if (google !== undefined) return `of Google for ${google.audience}, with email=${google.email}`;
+  if (google !== undefined) return `issuer=Google, audience=${google.audience}, email=${google.email}`;
   if (oidc === undefined) return undefined;
   const claims = Object.entries(oidc.claims).map(([name, pattern]) => `${name}=${pattern}`);
-  return `of ${oidc.issuer} for ${oidc.audience}, with ${claims.join(", ")}`;
+  return [`issuer=${oidc.issuer}`, `audience=${oidc.audience}`, ...claims].join(", ");
 }
 
 function choiceText(source: ReceiverObject["spec"]["sources"][number]): string {

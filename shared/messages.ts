@@ -16,12 +16,13 @@ export const ownerRef = z.strictObject({
 export type OwnerRef = z.infer<typeof ownerRef>;
 
 /**
- * api, webhook, render, tick -> resolve: poll the Source's reference. `lost` is an unreadable artifact of that
- * `revision`.
+ * api, webhook, render, tick, resolve -> resolve: poll the Source's reference, and those of other Sources of the same
+ * upstream, `besides`. `lost` is an unreadable artifact of that `revision`.
  */
 export const resolveMessage = z.strictObject({
   to: z.literal("resolve"),
   source: objectRef,
+  besides: z.array(objectRef).optional(),
   lost: z.string().optional(),
   revision: z.string().optional(),
 });

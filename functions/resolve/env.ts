@@ -7,6 +7,7 @@ export const resolveEnv = z.object({
   /** Buckets that Sources may read, as in the setting `sourceBuckets`; absent for none. */
   STARLING_SOURCE_BUCKETS: z.string().min(1).optional(),
   STARLING_QUEUE_ROLLOUT: z.url(),
+  STARLING_QUEUE_RESOLVE: z.url(),
   /** Prefix of the names of the secrets that it may read. */
   STARLING_SECRET_PREFIX: z.string().min(1),
   /** Lists what Sources may read with the function's own role, such as `arn:aws:ecr:eu-west-1:111122223333:repository/shop:shop`. */

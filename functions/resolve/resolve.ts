@@ -4,6 +4,7 @@ import { untilOf } from "#functions/resolve/host-limits.ts";
 import { locate } from "#functions/resolve/locate.ts";
 import { bringBack, isLostArtifact, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
 import { retainRevisions } from "#functions/resolve/retain-revisions.ts";
+import { referenceText, SharedUpstream } from "#functions/resolve/share-upstream.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
 import { storedRevision } from "#functions/resolve/stored-revision.ts";
 import type { BucketPorts } from "#functions/resolve/upstreams/locate-bucket.ts";
@@ -15,9 +16,11 @@ import { errorCode, errorMessage, isConflict } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
 import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import { movedMessage, movedTag } from "#shared/fleet/sources/followed-tags.ts";
 import { madeFrom, pinnedRevision } from "#shared/fleet/sources/pinned-revision.ts";
+import { pollMessage } from "#shared/fleet/sources/shared-upstream.ts";
 import {
   askedRevision,
   decideFetch,
@@ -33,7 +36,7 @@ import {
   type SourceFailure,
   signatureCodes,
 } from "#shared/fleet/sources/source-status.ts";
-import type { InvocationContext } from "#shared/lambda/sqs-handler.ts";
+import type { Delivered, InvocationContext } from "#shared/lambda/sqs-handler.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
 import type { BlobStore, GitRemote, HttpRemote, Ids, Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
 
@@ -54,7 +57,7 @@ export interface ResolvePorts extends BucketPorts {
 const rounds = 5;
 /** Part of an invocation's time that is kept for packing and storing the artifact, and for writing the result. */
 const reservedShare = 0.25;
-/** Part of an invocation's time that another poll needs at least. */
+/** Part of an invocation's time that another poll, or that of another Source, needs at least. */
 const againShare = 0.5;
 /** Longest error text that is kept; servers and libraries put any text into it. */
 const maxMessage = 1000;
@@ -79,41 +82,85 @@ interface Poll {
 }
 
 /**
- * Polls a Source's reference with one listing, and does nothing more when the reference has not moved. When it has moved,
- * the function records that it fetches, fetches the files, stores the part as an artifact, pins it in the row, and
- * informs every owner that uses the Source. While another invocation fetches for the Source, that one is asked to poll
- * again at its end, so that the newest of many pushes is fetched. A revision at which invocations died waits for a back-off.
+ * Polls the references of a Source, and of those besides it, with one listing, and does nothing more for a reference that
+ * has not moved. When it has moved, the function records that it fetches, fetches the files, stores the part as an
+ * artifact, pins it in the row, and informs every owner that uses the Source. While another invocation fetches for the
+ * Source, that one is asked to poll again at its end, so that the newest of many pushes is fetched. A revision at which
+ * invocations died waits for a back-off.
  *
  * A failure of the upstream is written into the row, keeps the last good artifact, and is tried again with back-off. Only a failure
  * of the table or the queue is thrown.
  */
 export async function resolveSource(
-  message: ResolveMessage,
+  message: ResolveMessage & Partial<Pick<Delivered, "receives">>,
   ports: ResolvePorts,
   context: InvocationContext,
 ): Promise<void> {
+  const { source, besides = [], receives = 1 } = message;
+  const sources = [source, ...besides];
+  // An invocation that died may have died of one of them.
+  if (receives > 1 && besides.length > 0) return ports.sender.send(sources.flatMap((each) => pollMessage([each])));
   const poll = { id: ports.ids.unique(), message, context, givenMs: context.getRemainingTimeInMillis(), ports };
-  for (let round = 1; ; ) {
-    const stored = await ports.table.get(keys.object(message.source.namespace, "Source", message.source.name));
-    if (stored === undefined) return;
-    const row = rowAt(stored, ports.clock.now());
-    const isSuspended = row.operations.suspended !== undefined;
-    if (round === 1) await retainRevisions(row, ports);
-    const missed = missedOf(row, message);
-    if (missed !== undefined && !isSuspended) return bringBack(row, { ...missed, timeLeftMs: timeLeftOf(poll) }, ports);
-    try {
-      if (isSuspended) return await keepSuspended(row, poll);
-      if (isFetchedByAnother(row, fetcherOf(poll))) return await wantAgain(row, ports);
-      const polled = await pollSource(row, poll);
-      const again = await conclude(polled.row, polled.settle, ports);
-      // The row stays due when the time does not suffice.
-      if (!again || context.getRemainingTimeInMillis() < poll.givenMs * againShare) return;
-    } catch (error) {
-      // The spec may have changed during the attempt: the poll is repeated with the present row.
-      if (!isConflict(error) || round === rounds) throw error;
-      round++;
+  const conflicts = new Map<string, number>();
+  for (let left: readonly Named[] = sources, round = 1; left.length > 0; round++) {
+    // The rows are read before the listing: one that is changed meanwhile may know more, and is not overwritten.
+    const rows = await readRows(left, ports);
+    const upstream = rows.length > 1 ? new SharedUpstream(rows, ports) : undefined;
+    const again: SourceRow[] = [];
+    for (const [index, row] of rows.entries()) {
+      if (index > 0 && isHalfOver(poll)) return ports.sender.send(pollMessage([...again, ...rows.slice(index)]));
+      const mine = upstream === undefined ? poll : { ...poll, ports: { ...ports, ...upstream.askedBy(row) } };
+      try {
+        if (round === 1) await retainRevisions(row, ports);
+        // The row stays due when the time does not suffice.
+        if ((await pollRow(row, mine)) && !isHalfOver(poll)) again.push(row);
+      } catch (error) {
+        const met = (conflicts.get(row.name + row.namespace) ?? 0) + 1;
+        conflicts.set(row.name + row.namespace, met);
+        // The spec may have changed during the attempt: the poll is repeated with the present row.
+        if (isConflict(error) && met < rounds) again.push(row);
+        else if (sources.length === 1) throw error;
+        else await ports.sender.send(pollMessage([row]));
+      }
     }
+    left = again;
   }
+}
+
+type Named = ResolveMessage["source"];
+
+/** The rows of the Sources that exist, those with the same reference one after another. */
+async function readRows(sources: readonly Named[], { table, clock }: ResolvePorts): Promise<readonly SourceRow[]> {
+  const desired = sources.map(({ namespace, name }) => keys.object(namespace, "Source", name));
+  const [first] = desired;
+  const stored =
+    first === undefined || desired.length > 1
+      ? await table.getMany(desired, { newer: "kept" })
+      : [await table.get(first)];
+  const rows = stored.flatMap((row) => (row === undefined || isNewer(row) ? [] : [rowAt(row, clock.now())]));
+  return rows.length < 2 ? rows : rows.toSorted((a, b) => (referenceText(a) < referenceText(b) ? -1 : 1));
+}
+
+function isHalfOver({ context, givenMs }: Poll): boolean {
+  return context.getRemainingTimeInMillis() < givenMs * againShare;
+}
+
+/** @returns whether another poll was requested meanwhile. @throws ConflictError when another writer was faster. */
+async function pollRow(row: SourceRow, poll: Poll): Promise<boolean> {
+  const { ports, message } = poll;
+  const isSuspended = row.operations.suspended !== undefined;
+  const missed = missedOf(row, message);
+  if (missed !== undefined && !isSuspended) {
+    await bringBack(row, { ...missed, timeLeftMs: timeLeftOf(poll) }, ports);
+    return false;
+  }
+  if (isSuspended) await keepSuspended(row, poll);
+  else if (isFetchedByAnother(row, fetcherOf(poll))) await wantAgain(row, ports);
+  else {
+    const polled = await pollSource(row, poll);
+    return conclude(polled.row, polled.settle, ports);
+  }
+  return false;
 }
 
 /** Asks nothing of the upstream: the artifact stays, and a missing one is reported. */

@@ -28,7 +28,7 @@ export function wireResolve(env: ResolveEnv, aws: ResolveClients, options: WireO
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
-    sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
+    sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT, resolve: env.STARLING_QUEUE_RESOLVE }),
     git: new IsomorphicGitRemote(guard),
     http: new GuardedHttpRemote(guard),
     buckets: new S3BucketReader((region) => aws.s3In(region)),

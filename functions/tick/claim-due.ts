@@ -3,7 +3,9 @@ import type { Clock } from "#shared/base/clock.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, dueShard, dueShardCount, lateSeconds, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
+import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import { pollMessages } from "#shared/fleet/sources/shared-upstream.ts";
 import { distinctMessages, type Message } from "#shared/messages.ts";
 import type { IndexEntry, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
@@ -29,20 +31,27 @@ const concurrentClaims = 25;
 export async function claimDue(
   ports: TickPorts,
 ): Promise<{ readonly sent: number; readonly stageRuns: readonly RowKeyOf<"StageRun">[] }> {
+  const sources: PolledSource[] = [];
   const shards = await Promise.allSettled(
-    Array.from({ length: dueShardCount }, (_, shard) => claimShard(dueShard(shard), ports)),
+    Array.from({ length: dueShardCount }, (_, shard) => claimShard(dueShard(shard), sources, ports)),
   );
+  // Those of one upstream are in all shards.
+  const polls = pollMessages(sources);
+  if (polls.length > 0) await ports.sender.send(polls);
   // The report comes after all shards have ended: work that runs on after the answer freezes with its sandbox.
   const failure = shards.find((shard) => shard.status === "rejected");
   if (failure !== undefined) throw failure.reason;
   const claimed = shards.flatMap((shard) => (shard.status === "fulfilled" ? [shard.value] : []));
   ports.metrics.seconds("DueLag", Math.max(...claimed.map(({ latest }) => latest)));
-  const sent = claimed.reduce((sum, shard) => sum + shard.sent, 0);
+  const sent = claimed.reduce((sum, shard) => sum + shard.sent, polls.length);
   if (sent > 0) ports.log.info("sent messages for due rows", { sent });
   return { sent, stageRuns: claimed.flatMap(({ stageRuns }) => stageRuns) };
 }
 
+type PolledSource = Pick<SourceRow, "namespace" | "name" | "spec">;
+
 interface Shard {
+  /** Messages, without those of Sources. */
   readonly sent: number;
   /** The delay of the latest row in seconds. */
   readonly latest: number;
@@ -52,9 +61,12 @@ interface Shard {
 interface Claimed {
   readonly key: RowKey;
   readonly late: number;
+  /** The row as it was before the claim, if it is a Source. */
+  readonly source: SourceRow | undefined;
 }
 
-async function claimShard(shard: string, ports: TickPorts): Promise<Shard> {
+/** @param sources - takes the Sources that were claimed; their messages are left to the caller, also after an error. */
+async function claimShard(shard: string, sources: PolledSource[], ports: TickPorts): Promise<Shard> {
   const upTo = `${ports.clock.now().toISOString()}#\uffff`;
   const reported = new Set<string>();
   const stageRuns: RowKeyOf<"StageRun">[] = [];
@@ -64,6 +76,9 @@ async function claimShard(shard: string, ports: TickPorts): Promise<Shard> {
     const claimed = await claimPage(page, ports);
     for (const { late } of claimed) latest = Math.max(latest, late);
     stageRuns.push(...claimed.flatMap(({ key }) => (isStageRun(key) ? [key] : [])));
+    for (const { source } of claimed) {
+      if (source !== undefined) sources.push({ namespace: source.namespace, name: source.name, spec: source.spec });
+    }
     const messages = claimed
       .flatMap(({ key }) => messageFor(key))
       .filter((message) => !reported.has(JSON.stringify(message)));
@@ -82,15 +97,18 @@ async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Prom
   const newer = rows.filter(isNewer);
   reportNewer(newer, ports);
   const left = new Set(newer.map(keyText));
-  const dispatches = new Map(rows.map((row) => [keyText(row), row.dispatches ?? 0]));
+  const known = new Map(rows.map((row) => [keyText(row), row]));
   const claims = entries
     .filter(({ key }) => !left.has(keyText(key)))
-    .map((entry) => {
+    .map(async (entry): Promise<readonly Claimed[]> => {
+      const row = known.get(keyText(entry.key));
       // Its alarms are read each minute, whatever they tell.
-      const sent = isStageRun(entry.key) ? 0 : dispatches.get(keyText(entry.key));
-      return claim(entry, { dispatches: sent ?? 0, ports });
+      const sent = isStageRun(entry.key) ? 0 : row?.dispatches;
+      const late = await claim(entry, { dispatches: sent ?? 0, ports });
+      if (late === undefined) return [];
+      return [{ key: entry.key, late, source: row?.type === "Source" ? row : undefined }];
     });
-  return (await Promise.all(claims)).flatMap((claimed) => claimed ?? []);
+  return (await Promise.all(claims)).flat();
 }
 
 /** Rows of a newer version cannot be claimed before the stack is updated: each minute they cost an index entry and a read. */
@@ -101,11 +119,14 @@ function reportNewer(newer: readonly NewerRow[], { log, metrics }: TickPorts): v
   metrics.count("NewerRows", newer.length);
 }
 
-/** The watchdog grows with the dispatches that had no effect. @returns undefined when another tick was faster. */
+/**
+ * The watchdog grows with the dispatches that had no effect.
+ * @returns how late the row is, in seconds; undefined when another tick was faster.
+ */
 async function claim(
   entry: IndexEntry,
   context: { readonly dispatches: number; readonly ports: TickPorts },
-): Promise<Claimed | undefined> {
+): Promise<number | undefined> {
   const { ports, dispatches } = context;
   const now = ports.clock.now();
   try {
@@ -115,7 +136,7 @@ async function claim(
       add: { dispatches: 1 },
       when: [{ attribute: "dueKey", equals: entry.sort }],
     });
-    return { key: entry.key, late: lateSeconds(now, entry.sort) };
+    return lateSeconds(now, entry.sort);
   } catch (error) {
     if (isConflict(error)) return undefined;
     throw error;
@@ -126,10 +147,8 @@ function isStageRun(key: RowKey): key is RowKeyOf<"StageRun"> {
   return keys.stageRun.parse(key) !== undefined;
 }
 
-/** The message that a due row waits for, by the row's key. */
+/** The message that a due row waits for, by the row's key; none for a Source, which shares one with others. */
 function messageFor(key: RowKey): Message[] {
-  const object = keys.object.parse(key);
-  if (object?.kind === "Source") return [{ to: "resolve", source: { namespace: object.namespace, name: object.name } }];
   const discovery = keys.discovery.parse(key);
   if (discovery !== undefined) return [{ to: "discover", discovery: discovery.name }];
   const owner = syncOwner(key);

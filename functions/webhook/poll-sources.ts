@@ -4,7 +4,7 @@ import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
 import { counted } from "#shared/base/counted.ts";
 import { addressOf, type SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ResolveMessage } from "#shared/messages.ts";
+import { pollMessages } from "#shared/fleet/sources/shared-upstream.ts";
 import { mayFollow } from "#shared/source/git-reference.ts";
 import { normaliseGitUrl } from "#shared/source/git-url.ts";
 
@@ -26,19 +26,18 @@ export async function pollSources(
   { ports, about }: { readonly ports: WebhookPorts; readonly about: Readonly<Record<string, unknown>> },
 ): Promise<WebhookAnswer> {
   const addresses = addressesOf(push);
-  const messages = sources
+  const polled = sources
     .filter(({ operations }) => operations.suspended === undefined)
-    .filter(({ spec }) => isAt(spec, push, addresses) && follows(spec, push))
-    .map(({ namespace, name }): ResolveMessage => ({ to: "resolve", source: { namespace, name } }));
-  await ports.sender.send(messages);
+    .filter(({ spec }) => isAt(spec, push, addresses) && follows(spec, push));
+  await ports.sender.send(pollMessages(polled));
   ports.log.info("push received", {
     ...about,
     refs: (push.refs ?? push.tags)?.slice(0, loggedRefs),
-    sources: messages.length,
+    sources: polled.length,
   });
-  for (const { source } of messages)
-    ports.log.info("a push requests a poll of a source", { kind: "Source", ...source });
-  return { statusCode: 202, message: `requested polls of ${counted(messages.length, "source")}` };
+  for (const { namespace, name } of polled)
+    ports.log.info("a push requests a poll of a source", { kind: "Source", namespace, name });
+  return { statusCode: 202, message: `requested polls of ${counted(polled.length, "source")}` };
 }
 
 /** Whether the push is about the address of the Source. */

@@ -4,6 +4,7 @@ import { refusal } from "#functions/api/request/refusal.ts";
 import { audit, sendSideBySide } from "#functions/api/write/write-object.ts";
 import { receiverSources } from "#shared/adapters/receiver-sources.ts";
 import { endText } from "#shared/fleet/rows/act-text.ts";
+import { pollMessages } from "#shared/fleet/sources/shared-upstream.ts";
 
 export interface TriggerRequest {
   readonly namespace: string;
@@ -36,10 +37,7 @@ export async function triggerReceiver(
   }
   const sources = await receiverSources(row, ports.table);
   const polled = sources.filter(({ operations }) => operations.suspended === undefined);
-  await sendSideBySide(
-    ports,
-    polled.map((source) => ({ to: "resolve", source: { namespace, name: source.name } })),
-  );
+  await sendSideBySide(ports, pollMessages(polled));
   audit(ports, { verb: "trigger", caller, reference, before: row.generation, after: row.generation });
   const names = (rows: typeof sources) => rows.map((source) => source.name).sort();
   return { polled: names(polled), suspended: names(sources.filter((source) => !polled.includes(source))) };

@@ -1,0 +1,40 @@
+/** Sources of one upstream are polled together, so that one listing serves them all. */
+import { inParts } from "#shared/base/in-parts.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import { upstreamOf } from "#shared/fleet/kinds/source.ts";
+import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ResolveMessage } from "#shared/messages.ts";
+
+type Polled = Pick<SourceRow, "namespace" | "name" | "spec">;
+
+/** More would not be polled in the time of one invocation, when all of them have something new. */
+const mostTogether = 200;
+
+/**
+ * Equal for Sources whose polls ask the same questions of the same place. With credentials only within a namespace,
+ * because a secret, and a grant to Starling's role, can be for some namespaces only.
+ * @returns undefined for an upstream that each Source asks for itself.
+ */
+export function sharedUpstream({ namespace, spec }: Omit<Polled, "name">): string | undefined {
+  const upstream = upstreamOf(spec);
+  if (!("url" in upstream)) return undefined;
+  const { kind, url, credentials } = upstream;
+  const place = [kind, URL.canParse(url) ? new URL(url).href.replace(/\/+$/, "") : url];
+  return canonicalJson(credentials === undefined ? place : [...place, credentials, namespace]);
+}
+
+/** The messages that request polls of these Sources: one for each upstream. */
+export function pollMessages(sources: readonly Polled[]): ResolveMessage[] {
+  const together = Map.groupBy(
+    sources,
+    (source) => sharedUpstream(source) ?? canonicalJson([source.namespace, source.name]),
+  );
+  return [...together.values()].flatMap((group) => inParts(group, mostTogether).flatMap(pollMessage));
+}
+
+/** The message that requests polls of Sources of one upstream; none for no Source. */
+export function pollMessage(sources: readonly Pick<Polled, "namespace" | "name">[]): ResolveMessage[] {
+  const [source, ...besides] = sources.map(({ namespace, name }) => ({ namespace, name }));
+  if (source === undefined) return [];
+  return [{ to: "resolve", source, ...(besides.length === 0 ? {} : { besides }) }];
+}

@@ -42,18 +42,26 @@ export class SourceWorld {
   bucketRules: BucketRules = noBuckets.bucketRules;
   role: OwnRole = noRole;
   now = new Date("2026-03-01T10:00:00.000Z");
+  /** Time until an invocation is killed. */
+  remainingMs: () => number = () => 180_000;
 
   readonly #source: typeof usual;
+  readonly #uid: string;
   readonly #key: ReturnType<typeof keys.object<"Source">>;
 
   /** @param table - of another world, whose Source this one replaces. */
   constructor(
     table = new MemoryTable(),
-    { source = usual, blobs }: { readonly source?: typeof usual; readonly blobs?: MemoryBlobStore } = {},
+    {
+      source = usual,
+      blobs,
+      uid = "u1",
+    }: { readonly source?: typeof usual; readonly blobs?: MemoryBlobStore; readonly uid?: string } = {},
   ) {
     this.table = table;
     this.blobs = blobs ?? new MemoryBlobStore(() => this.now);
     this.#source = source;
+    this.#uid = uid;
     this.#key = keys.object(source.namespace, "Source", source.name);
   }
 
@@ -66,7 +74,7 @@ export class SourceWorld {
       type: "Source",
       schema: rowSchema,
       version: (before?.version ?? 0) + 1,
-      uid: "u1",
+      uid: this.#uid,
       labels: {},
       annotations: {},
       generation: (before?.generation ?? 0) + 1,
@@ -80,15 +88,14 @@ export class SourceWorld {
 
   /** Records that a person asks for a poll. */
   async reconcile(): Promise<void> {
-    const row = await this.table.get(this.#key);
-    if (row === undefined) throw new Error("the Source is gone");
+    const row = await this.row();
     const number = (row.operations.reconcile?.number ?? 0) + 1;
     const reconcile = { number, by: "ana", at: this.now.toISOString() };
     const next: SourceRow = { ...row, version: row.version + 1, operations: { ...row.operations, reconcile } };
     await this.table.write([{ put: next }]);
   }
 
-  async resolve(more: Partial<ResolveMessage> = {}): Promise<SourceRow> {
+  async resolve(more: Partial<ResolveMessage & { readonly receives: number }> = {}): Promise<SourceRow> {
     const { table, blobs, sender, git, http, buckets, bucketRules } = this;
     const ports = {
       ...{ table: this.watch(table), blobs, sender, git, http, buckets, bucketRules },
@@ -103,9 +110,13 @@ export class SourceWorld {
       },
     };
     await resolveSource({ to: "resolve", source: this.#source, ...more }, ports, {
-      getRemainingTimeInMillis: () => 180_000,
+      getRemainingTimeInMillis: () => this.remainingMs(),
     });
-    const row = await table.get(this.#key);
+    return this.row();
+  }
+
+  async row(): Promise<SourceRow> {
+    const row = await this.table.get(this.#key);
     if (row === undefined) throw new Error("the Source is gone");
     return row;
   }

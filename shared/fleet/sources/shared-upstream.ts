@@ -1,7 +1,6 @@
 /** Sources of one upstream are polled together, so that one listing serves them all. */
 import { inParts } from "#shared/base/in-parts.ts";
 import { canonicalJson } from "#shared/base/json.ts";
-import { upstreamOf } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
 
@@ -16,9 +15,9 @@ const mostTogether = 200;
  * @returns undefined for an upstream that each Source asks for itself.
  */
 export function sharedUpstream({ namespace, spec }: Omit<Polled, "name">): string | undefined {
-  const upstream = upstreamOf(spec);
-  if (!("url" in upstream)) return undefined;
-  const { kind, url, credentials } = upstream;
+  const kind = (["git", "helm", "oci", "archive"] as const).find((each) => spec[each] !== undefined);
+  const { url, credentials } = (kind && spec[kind]) ?? {};
+  if (url === undefined) return undefined;
   const place = [kind, URL.canParse(url) ? new URL(url).href.replace(/\/+$/, "") : url];
   return canonicalJson(credentials === undefined ? place : [...place, credentials, namespace]);
 }

@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { claimDue } from "#functions/tick/claim-due.ts";
+import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, rowTypeOf } from "#shared/fleet/rows/keys.ts";
+import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { newestRowSchema, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Metrics, Table } from "#shared/ports.ts";
@@ -9,6 +11,7 @@ import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { silentLog } from "#test/support/planner-world.ts";
+import { polledNames } from "#test/support/polled-names.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
 const owner = { namespace: "shop", kind: "SyncGroup" as const, name: "web" };
@@ -318,7 +321,6 @@ test("a shard that cannot be read does not keep back the messages of other shard
 });
 
 test.each<[string, RowKey, Message]>([
-  ["Source", keys.object("shop", "Source", "app"), { to: "resolve", source: { namespace: "shop", name: "app" } }],
   ["SyncGroup", keys.object("shop", "SyncGroup", "web"), { to: "rollout", owner }],
   ["Sync of a user", keys.object("shop", "Sync", "x"), { to: "rollout", owner: { ...owner, kind: "Sync", name: "x" } }],
   ["rollout state", keys.rolloutState(owner), { to: "rollout", owner }],
@@ -328,6 +330,35 @@ test.each<[string, RowKey, Message]>([
   await due(key, 0);
   await tick();
   expect(sender.take()).toEqual([message]);
+});
+
+test("a tick sends one message for all Sources of one upstream, wherever their rows are", async () => {
+  const add = (name: string, url: string) =>
+    due(keys.object("shop", "Source", name), 0, {
+      ...{ namespace: "shop", name, spec: sourceSpec.parse({ git: { url }, paths: [name] }) },
+    } as Partial<SourceRow>);
+  const names = Array.from({ length: 60 }, (_, index) => `app-${index}`);
+  for (const name of names) await add(name, "https://git.example.com/apps.git");
+  await add("other", "https://git.example.com/other.git");
+  expect(await tick()).toBe(2);
+  const messages = sender.take();
+  expect(messages.map((message) => polledNames([message])).toSorted((a, b) => a.length - b.length)).toEqual([
+    ["other"],
+    names.toSorted(),
+  ]);
+});
+
+test("the Sources of a tick that fails in another shard are polled", async () => {
+  const spec = sourceSpec.parse({ git: { url: "https://git.example.com/apps.git" } });
+  const key = keys.object("shop", "Source", "app");
+  await due(key, 0, { namespace: "shop", name: "app", spec } as Partial<SourceRow>);
+  const own = dueAttributes(key, at).dueShard;
+  const failing: Table = {
+    ...lagging(table, table),
+    queryIndex: (query) => (query.pk === own ? table.queryIndex(query) : Promise.reject(new Error("throttled"))),
+  };
+  await expect(tick(failing)).rejects.toThrow("throttled");
+  expect(polledNames(sender.take())).toEqual(["app"]);
 });
 
 test("a row of a type that no function waits for sends nothing", async () => {

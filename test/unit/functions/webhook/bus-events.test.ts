@@ -1,6 +1,7 @@
 /** Events of CodeCommit and ECR on the account's bus, as AWS's documentation shows them. */
 import { beforeEach, expect, test } from "vitest";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { polledNames } from "#test/support/polled-names.ts";
 import { WebhookWorld } from "#test/support/webhook-world.ts";
 
 const moved = {
@@ -58,10 +59,7 @@ beforeEach(async () => {
 
 async function polledBy(event: object): Promise<readonly string[]> {
   await world.handle(event);
-  return world.sender
-    .take()
-    .map((message) => ("source" in message ? (message.source?.name ?? "") : ""))
-    .toSorted();
+  return polledNames(world.sender.take());
 }
 
 test("a moved reference polls the Sources of the repository in this region that follow it", async () => {

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { gitHosts } from "#functions/webhook/providers/git-hosts.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { polledNames } from "#test/support/polled-names.ts";
 import { recorded, type SenderName, senders, signed } from "#test/support/webhook-senders.ts";
 import { WebhookWorld } from "#test/support/webhook-world.ts";
 
@@ -34,7 +35,7 @@ async function follow(name: SenderName): Promise<void> {
 async function wokenBy(delivered: ReturnType<typeof recorded>): Promise<readonly string[]> {
   const { status, woken } = await world.deliver(delivered);
   expect(status).toBe(202);
-  return woken.map((message) => ("source" in message ? (message.source?.name ?? "") : "")).toSorted();
+  return polledNames(woken);
 }
 
 beforeEach(() => {

@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ProviderName } from "#shared/fleet/kinds/receiver.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { polledNames } from "#test/support/polled-names.ts";
 import { recorded, type SenderName, senders, signed } from "#test/support/webhook-senders.ts";
 import { WebhookWorld } from "#test/support/webhook-world.ts";
 
@@ -19,7 +20,7 @@ beforeEach(async () => {
 /** The answer to a delivery to a Receiver, with the names of the polled Sources. */
 async function deliver(at: string, delivered: ReturnType<typeof recorded>) {
   const { woken, ...answer } = await world.deliver({ ...delivered, host: at });
-  const names = woken.map((message) => ("source" in message ? (message.source?.name ?? "") : "")).toSorted();
+  const names = polledNames(woken);
   return { ...answer, woken: names };
 }
 

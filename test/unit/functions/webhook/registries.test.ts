@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ProviderName } from "#shared/fleet/kinds/receiver.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { polledNames } from "#test/support/polled-names.ts";
 import { type Delivered, WebhookWorld } from "#test/support/webhook-world.ts";
 
 const fixture = (name: string) =>
@@ -63,7 +64,7 @@ async function deliver(at: string, body: string, { headers, query }: Proof) {
     headers,
     ...(query === undefined ? {} : { query }),
   });
-  const names = woken.map((message) => ("source" in message ? (message.source?.name ?? "") : "")).toSorted();
+  const names = polledNames(woken);
   return { ...answer, woken: names };
 }
 

@@ -119,6 +119,20 @@ export function jittered(intervalSeconds: number, seed: string): number {
   return intervalSeconds * (0.95 + fraction * 0.1);
 }
 
+/** So long before a turn counts as the turn itself. */
+const turnShare = 0.1;
+
+/**
+ * The next of the turns that are an interval apart, and for the same seed at the same times: after something that happened
+ * in between, all with the seed meet again. The turns of a multiple of the interval are among them.
+ */
+export function nextTurn(from: string, intervalSeconds: number, seed: string): string {
+  const interval = intervalSeconds * 1000;
+  const phase = hashOf(seed) % interval;
+  const least = Date.parse(from) + interval * turnShare;
+  return new Date(phase + Math.ceil((least - phase) / interval) * interval).toISOString();
+}
+
 /** Back-off of the n-th retry (from 1): 5 s doubling to 10 minutes. */
 export function backoffSeconds(tries: number): number {
   return Math.min(5 * 2 ** Math.max(0, Math.min(tries - 1, 10)), 600);

@@ -1,16 +1,17 @@
 import { toRenewAt } from "#shared/fleet/blob-life.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import { backoffSeconds, hashOf, jittered, later } from "#shared/fleet/rows/due.ts";
+import { backoffSeconds, hashOf, later, nextTurn } from "#shared/fleet/rows/due.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { sharedUpstream } from "#shared/fleet/sources/shared-upstream.ts";
 import { fetchAgainAt } from "#shared/fleet/sources/source-fetch.ts";
 
 /**
  * When a Source is resolved next; while it is suspended, when that ends or its artifact is stored once more. A changed
- * spec, a `reconcile` and a new Source are due at once; failures back off, up to the interval. A fetch that died is due
+ * spec, a `reconcile` and a new Source are due at once; Sources of one upstream have their turns together; failures back off, up to the interval. A fetch that died is due
  * when it may be tried again, if that is earlier.
  */
 export function nextResolve(
-  row: Pick<SourceRow, "spec" | "status" | "operations" | "generation" | "createdAt" | "uid">,
+  row: Pick<SourceRow, "namespace" | "spec" | "status" | "operations" | "generation" | "createdAt" | "uid">,
 ): string | undefined {
   const { status } = row;
   const { suspended } = row.operations;
@@ -22,9 +23,11 @@ export function nextResolve(
   if (asked?.number !== undefined && asked.number !== status.handledReconcile) return asked.at;
   const interval = secondsOf(row.spec.interval);
   const failures = status.failures ?? 0;
-  const wait =
-    failures > 0 ? Math.min(backoffSeconds(failures), interval) : jittered(interval, `${row.uid}${status.attemptedAt}`);
-  const listed = afterLimit(later(status.attemptedAt, wait), row);
+  const polled =
+    failures > 0
+      ? later(status.attemptedAt, Math.min(backoffSeconds(failures), interval))
+      : nextTurn(status.attemptedAt, interval, sharedUpstream(row) ?? row.uid);
+  const listed = afterLimit(polled, row);
   const fetched = status.fetch === undefined ? listed : fetchAgainAt(status.fetch);
   // The expected fetch did not happen, for another reason.
   return status.attemptedAt < fetched && fetched < listed ? fetched : listed;

@@ -30,6 +30,7 @@ type Row = Parameters<typeof nextResolve>[0];
 
 function rowWith(status: Partial<SourceStatus>, row: Partial<Row> = {}): Row {
   return {
+    namespace: "shop",
     uid: "u",
     createdAt,
     generation: 1,
@@ -78,6 +79,7 @@ describe("the next poll of a Source", () => {
   const at = attemptedAt;
   const next = (status: Partial<SourceStatus>, operations: Operations = {}, interval?: string) =>
     nextResolve({
+      namespace: "shop",
       uid: "u",
       generation: 2,
       createdAt,
@@ -120,16 +122,46 @@ describe("the next poll of a Source", () => {
   test.each([
     ["1h", 3600],
     [undefined, 300],
-  ])("the next poll of a Source is due within 5 %% of its interval %s", (interval, seconds) => {
-    const resolvedNext = next(resolved, {}, interval) ?? "";
-    expect(resolvedNext >= later(at, seconds * 0.95) && resolvedNext <= later(at, seconds * 1.05)).toBe(true);
-    expect(resolvedNext).toBe(next({ ...resolved, failures: 0 }, {}, interval));
+  ])("the next poll of a Source is due within its interval %s, and then once in it", (interval, seconds) => {
+    const first = next(resolved, {}, interval) ?? "";
+    expect(first >= later(at, seconds * 0.1) && first < later(at, seconds * 1.1)).toBe(true);
+    expect(first).toBe(next({ ...resolved, failures: 0 }, {}, interval));
+    // A tick comes some seconds after the time.
+    expect(next({ ...resolved, attemptedAt: later(first, seconds / 10) }, {}, interval)).toBe(later(first, seconds));
   });
 
-  test("Sources that were polled together are not polled together again", () => {
-    const times = Array.from({ length: 50 }, (_, index) => next({ ...resolved, attemptedAt: later(at, index) }));
-    const waits = times.map((time, index) => Date.parse(time ?? "") - Date.parse(later(at, index)));
-    expect(new Set(waits).size).toBeGreaterThan(40);
+  const sourceAt = (url: string, more: object = {}): Row => ({
+    ...{ namespace: "shop", uid: `${url}-uid`, generation: 2, createdAt, operations: {} },
+    spec: sourceSpec.parse({ git: { url }, interval: "10m" }),
+    status: { conditions: [], ...resolved },
+    ...more,
+  });
+
+  test("Sources of one upstream have their turns together, whenever each was polled last, and with a multiple of the interval", () => {
+    const url = "https://git.example.com/app";
+    const turns = new Set(
+      Array.from({ length: 60 }, (_, index) => {
+        const status = { conditions: [], ...resolved, attemptedAt: later(at, index * 60) };
+        return nextResolve(sourceAt(url, { uid: `u${index}`, status }));
+      }),
+    );
+    expect(turns.size).toBe(7);
+    const hourly = sourceAt(url, { spec: sourceSpec.parse({ git: { url }, interval: "1h" }) });
+    expect(turns).toContain(nextResolve(hourly));
+  });
+
+  test("Sources of other places, and those without a place in common, have their turns spread over the interval", () => {
+    const places = Array.from({ length: 300 }, (_, index) => sourceAt(`https://git.example.com/app-${index}`));
+    const pushed = places.map((_, index) =>
+      sourceAt("https://git.example.com/app", {
+        uid: `u${index}`,
+        spec: sourceSpec.parse({ external: { principals: ["arn:aws:iam::111122223333:role/ci"] }, interval: "10m" }),
+      }),
+    );
+    for (const all of [places, pushed]) {
+      const perMinute = Map.groupBy(all, (row) => (nextResolve(row) ?? "").slice(0, "2026-11-29T10:00".length));
+      expect(Math.max(...[...perMinute.values()].map((some) => some.length))).toBeLessThan(60);
+    }
   });
 });
 

@@ -3,6 +3,7 @@
  * repeating, delaying or reordering it changes the latency, but not the result.
  */
 import * as z from "zod";
+import { polledTogether } from "#shared/fleet/sources/shared-upstream.ts";
 
 const objectRef = z.strictObject({ namespace: z.string(), name: z.string() });
 const sourceRef = objectRef.extend({ revision: z.string().optional() });
@@ -111,4 +112,16 @@ export function ownerKey(owner: OwnerRef): string {
 /** Distinct messages, because a repeated one finds nothing to do. */
 export function distinctMessages(messages: readonly Message[]): readonly Message[] {
   return [...new Map(messages.map((each) => [JSON.stringify(each), each])).values()];
+}
+
+/** The messages that request polls of these Sources: one for each upstream. */
+export function pollMessages(sources: Parameters<typeof polledTogether>[0]): ResolveMessage[] {
+  return polledTogether(sources).flatMap(pollMessage);
+}
+
+/** The message that requests polls of Sources of one upstream; none for no Source. */
+export function pollMessage(sources: readonly ResolveMessage["source"][]): ResolveMessage[] {
+  const [source, ...besides] = sources.map(({ namespace, name }) => ({ namespace, name }));
+  if (source === undefined) return [];
+  return [{ to: "resolve", source, ...(besides.length === 0 ? {} : { besides }) }];
 }

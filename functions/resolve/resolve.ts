@@ -20,7 +20,6 @@ import { isNewer } from "#shared/fleet/rows/row.ts";
 import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import { movedMessage, movedTag } from "#shared/fleet/sources/followed-tags.ts";
 import { madeFrom, pinnedRevision } from "#shared/fleet/sources/pinned-revision.ts";
-import { pollMessage } from "#shared/fleet/sources/shared-upstream.ts";
 import {
   askedRevision,
   decideFetch,
@@ -37,7 +36,7 @@ import {
   signatureCodes,
 } from "#shared/fleet/sources/source-status.ts";
 import type { Delivered, InvocationContext } from "#shared/lambda/sqs-handler.ts";
-import type { ResolveMessage } from "#shared/messages.ts";
+import { pollMessage, type ResolveMessage } from "#shared/messages.ts";
 import type { BlobStore, GitRemote, HttpRemote, Ids, Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
 
 export interface ResolvePorts extends BucketPorts {

@@ -5,8 +5,7 @@ import { dueAttributes, dueShard, dueShardCount, lateSeconds, watchdogAt } from 
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
-import { pollMessages } from "#shared/fleet/sources/shared-upstream.ts";
-import { distinctMessages, type Message } from "#shared/messages.ts";
+import { distinctMessages, type Message, pollMessages } from "#shared/messages.ts";
 import type { IndexEntry, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
 export interface TickPorts {

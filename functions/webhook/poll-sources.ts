@@ -4,7 +4,7 @@ import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
 import { counted } from "#shared/base/counted.ts";
 import { addressOf, type SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import { pollMessages } from "#shared/fleet/sources/shared-upstream.ts";
+import { pollMessages } from "#shared/messages.ts";
 import { mayFollow } from "#shared/source/git-reference.ts";
 import { normaliseGitUrl } from "#shared/source/git-url.ts";
 

@@ -4,7 +4,7 @@ import { refusal } from "#functions/api/request/refusal.ts";
 import { audit, sendSideBySide } from "#functions/api/write/write-object.ts";
 import { receiverSources } from "#shared/adapters/receiver-sources.ts";
 import { endText } from "#shared/fleet/rows/act-text.ts";
-import { pollMessages } from "#shared/fleet/sources/shared-upstream.ts";
+import { pollMessages } from "#shared/messages.ts";
 
 export interface TriggerRequest {
   readonly namespace: string;

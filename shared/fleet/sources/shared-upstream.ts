@@ -2,7 +2,6 @@
 import { inParts } from "#shared/base/in-parts.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ResolveMessage } from "#shared/messages.ts";
 
 type Polled = Pick<SourceRow, "namespace" | "name" | "spec">;
 
@@ -22,18 +21,11 @@ export function sharedUpstream({ namespace, spec }: Omit<Polled, "name">): strin
   return canonicalJson(credentials === undefined ? place : [...place, credentials, namespace]);
 }
 
-/** The messages that request polls of these Sources: one for each upstream. */
-export function pollMessages(sources: readonly Polled[]): ResolveMessage[] {
+/** The Sources in groups that are polled together: one for each upstream. */
+export function polledTogether<Each extends Polled>(sources: readonly Each[]): readonly (readonly Each[])[] {
   const together = Map.groupBy(
     sources,
     (source) => sharedUpstream(source) ?? canonicalJson([source.namespace, source.name]),
   );
-  return [...together.values()].flatMap((group) => inParts(group, mostTogether).flatMap(pollMessage));
-}
-
-/** The message that requests polls of Sources of one upstream; none for no Source. */
-export function pollMessage(sources: readonly Pick<Polled, "namespace" | "name">[]): ResolveMessage[] {
-  const [source, ...besides] = sources.map(({ namespace, name }) => ({ namespace, name }));
-  if (source === undefined) return [];
-  return [{ to: "resolve", source, ...(besides.length === 0 ? {} : { besides }) }];
+  return [...together.values()].flatMap((group) => inParts(group, mostTogether));
 }

@@ -91,6 +91,7 @@ const mayGoUnused = new Set([
   "render s3:GetObject <starling-state-blobs-arn>/renderings/*",
   "render sqs:SendMessage <WiringToResolveQueue>",
   "apply sqs:SendMessage <WiringToApplyQueue>",
+  "resolve sqs:SendMessage <WiringToResolveQueue>",
   "rollout sqs:SendMessage <WiringToRolloutQueue>",
   // Starling reaches clusters of its own account as itself, unless they name a role.
   "apply sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/clusters/*",

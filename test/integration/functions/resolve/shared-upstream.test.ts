@@ -9,7 +9,7 @@ import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import { pollMessages } from "#shared/fleet/sources/shared-upstream.ts";
+import { pollMessages } from "#shared/messages.ts";
 import { type FileServer, startFileServer } from "#test/support/file-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { tarGz } from "#test/support/tar-gz.ts";

@@ -4,7 +4,7 @@ import { untilOf } from "#functions/resolve/host-limits.ts";
 import { locate } from "#functions/resolve/locate.ts";
 import { bringBack, isLostArtifact, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
 import { retainRevisions } from "#functions/resolve/retain-revisions.ts";
-import { referenceText, SharedUpstream } from "#functions/resolve/share-upstream.ts";
+import { followedText, SharedUpstream } from "#functions/resolve/share-upstream.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
 import { storedRevision } from "#functions/resolve/stored-revision.ts";
 import type { BucketPorts } from "#functions/resolve/upstreams/locate-bucket.ts";
@@ -137,7 +137,7 @@ async function readRows(sources: readonly Named[], { table, clock }: ResolvePort
       ? await table.getMany(desired, { newer: "kept" })
       : [await table.get(first)];
   const rows = stored.flatMap((row) => (row === undefined || isNewer(row) ? [] : [rowAt(row, clock.now())]));
-  return rows.length < 2 ? rows : rows.toSorted((a, b) => (referenceText(a) < referenceText(b) ? -1 : 1));
+  return rows.length < 2 ? rows : rows.toSorted((a, b) => (followedText(a) < followedText(b) ? -1 : 1));
 }
 
 function isHalfOver({ context, givenMs }: Poll): boolean {

@@ -1,4 +1,4 @@
-/** What several Sources of one upstream ask for is asked once. */
+/** Questions of several Sources of one upstream are asked once. */
 import { digestOf } from "#shared/base/digest.ts";
 import { errorCode } from "#shared/base/errors.ts";
 import { canonicalJson } from "#shared/base/json.ts";
@@ -17,7 +17,7 @@ interface Remotes {
 const maxKeptBytes = 128 * 1024 * 1024;
 
 /** Equal for Sources that take the same revision of their upstream. */
-export function referenceText({ spec }: Pick<SourceRow, "spec">): string {
+export function followedText({ spec }: Pick<SourceRow, "spec">): string {
   const { kind } = upstreamOf(spec);
   const { ref, chart } = { ...spec[kind] } as { readonly ref?: object; readonly chart?: string };
   return canonicalJson([chart, ref]);
@@ -91,8 +91,8 @@ export class SharedUpstream {
 
   /** The paths of the Source, and of those that take the same revision and do not have it yet. */
   #pathsBeside(row: SourceRow, { oid, paths }: Parameters<GitRemote["fetchTree"]>[1]): readonly string[] {
-    const reference = referenceText(row);
-    const others = this.#rows.filter((other) => referenceText(other) === reference && !hasCommit(other, oid));
+    const reference = followedText(row);
+    const others = this.#rows.filter((other) => followedText(other) === reference && !hasCommit(other, oid));
     return [...new Set([...paths, ...others.flatMap(({ spec }) => spec.paths)])].toSorted();
   }
 

@@ -126,7 +126,7 @@ const turnShare = 0.1;
  * The next of the turns that are an interval apart, and for the same seed at the same times: after something that happened
  * in between, all with the seed meet again. The turns of a multiple of the interval are among them.
  */
-export function nextTurn(from: string, intervalSeconds: number, seed: string): string {
+export function nextSharedTime(from: string, intervalSeconds: number, seed: string): string {
   const interval = intervalSeconds * 1000;
   const phase = hashOf(seed) % interval;
   const least = Date.parse(from) + interval * turnShare;

@@ -1,6 +1,6 @@
 import { toRenewAt } from "#shared/fleet/blob-life.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import { backoffSeconds, hashOf, later, nextTurn } from "#shared/fleet/rows/due.ts";
+import { backoffSeconds, hashOf, later, nextSharedTime } from "#shared/fleet/rows/due.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { sharedUpstream } from "#shared/fleet/sources/shared-upstream.ts";
 import { fetchAgainAt } from "#shared/fleet/sources/source-fetch.ts";
@@ -26,7 +26,7 @@ export function nextResolve(
   const polled =
     failures > 0
       ? later(status.attemptedAt, Math.min(backoffSeconds(failures), interval))
-      : nextTurn(status.attemptedAt, interval, sharedUpstream(row) ?? row.uid);
+      : nextSharedTime(status.attemptedAt, interval, sharedUpstream(row) ?? row.uid);
   const listed = afterLimit(polled, row);
   const fetched = status.fetch === undefined ? listed : fetchAgainAt(status.fetch);
   // The expected fetch did not happen, for another reason.

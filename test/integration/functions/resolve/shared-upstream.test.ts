@@ -224,7 +224,7 @@ describe("a Helm repository", () => {
     expect(server.asked.length).toBe(12);
   });
 
-  test("what the credentials of one Source read is given to no other, in whatever message they are", async () => {
+  test("a Source gets nothing that only the credentials of another one read, in whatever message they are", async () => {
     const tokenOf = (token: string) => JSON.stringify({ host: new URL(server.url).host, token });
     const secrets: Record<string, string> = { "starling/git/a": tokenOf("right"), "starling/git/b": tokenOf("wrong") };
     first.readSecret = async (secret) => secrets[secret] ?? "";

@@ -334,6 +334,7 @@ export class Wiring extends Construct {
           put: [partitions.sources, partitions.revisions, partitions.hostLimits],
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts", "uploads"], write: ["artifacts"] }),
+        STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_SECRET_PREFIX: plain(`${installation}/git/`),

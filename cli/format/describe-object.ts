@@ -21,9 +21,11 @@ import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { CosignTrust } from "#shared/fleet/kinds/cosign-trust.ts";
 import {
   bucketAddress,
+  folderFor,
   type GitUpstream,
   type GitVerification,
   type HelmUpstream,
+  type Inclusion,
   type OciUpstream,
   type RemoteUpstream,
   type Upstream,
@@ -60,9 +62,18 @@ function credentialsText(credentials: RemoteUpstream["credentials"]): string | u
   return kind === "aws" ? "Starling's own role (aws)" : `secret ${secret} (${kind})`;
 }
 
+/** An included Source, and the artifact of it that is a part of the Source's own one. */
+function includedText(one: Inclusion, artifact: Artifact | undefined): string {
+  const place = folderFor(one);
+  const from = one.fromPath === "." ? "" : `/${one.fromPath}`;
+  const had = artifact?.included?.find((each) => each.source === one.source && folderFor(each) === place);
+  const what = had === undefined ? "not yet" : `${revisionText(had.revision)}   ${digestText(had.digest)}`;
+  return `${one.source}${from} in ${place}   ${what}`;
+}
+
 export function describeSource({ object: source, events, now }: Described<SourceObject>): string {
   const { artifact } = source.status;
-  const { paths, interval, immutableTags, retain } = source.spec;
+  const { paths, interval, immutableTags, retain, include = [] } = source.spec;
   const upstream = upstreamOf(source.spec);
   const credentials = "url" in upstream ? upstream.credentials : undefined;
   return [
@@ -82,6 +93,7 @@ export function describeSource({ object: source, events, now }: Described<Source
       ],
       [upstream.kind === "git" ? "Commit" : "Content", artifact === undefined ? undefined : aboutText(artifact)],
     ]),
+    sectionText("Includes", include.map((one) => `  ${includedText(one, artifact)}\n`).join("")),
     sectionText("Conditions", conditionsText(source.status.conditions, now)),
     sectionText("Events", eventsText(events, now)),
     nextText(

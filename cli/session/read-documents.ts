@@ -10,6 +10,7 @@ import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { withoutServerFields } from "#shared/fleet/api/exported.ts";
 import { type Document, type FieldProblem, parseDocument } from "#shared/fleet/kinds/document.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
+import { cycleProblems } from "#shared/fleet/sources/include-cycle.ts";
 import { type LineOf, lineFinder } from "#shared/source/yaml/line-finder.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
@@ -87,7 +88,7 @@ export async function readDocuments(io: CliIo, request: FileRequest): Promise<re
     for (const problem of found) problems.push({ from, ...problem });
     if (parsed.ok) checked.push({ document: parsed.document, from });
   }
-  problems.push(...duplicates(checked));
+  problems.push(...duplicates(checked), ...cycles(checked));
   const count = problems.length + unreadable.length;
   if (count === 0) return checked;
   const help = foreignHelp(documents, io.cwd);
@@ -137,6 +138,13 @@ function duplicates(checked: readonly CheckedDocument[]): readonly ProblemInFile
     problems.push({ from, field: "metadata.name", message });
   }
   return problems;
+}
+
+function cycles(checked: readonly CheckedDocument[]): readonly ProblemInFile[] {
+  return cycleProblems(checked.map(({ document }) => document)).flatMap(({ document, ...problem }) => {
+    const from = checked[document]?.from;
+    return from === undefined ? [] : [{ from, ...problem }];
+  });
 }
 
 /** `shop.yaml:12: SyncGroup/shop: spec.rollout.maxFailures must not be negative (got -1)` */

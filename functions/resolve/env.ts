@@ -7,6 +7,7 @@ export const resolveEnv = z.object({
   /** Buckets that Sources may read, as in the setting `sourceBuckets`; absent for none. */
   STARLING_SOURCE_BUCKETS: z.string().min(1).optional(),
   STARLING_QUEUE_ROLLOUT: z.url(),
+  /** Its own queue, for other Sources: those that wait for a turn, and those that include one that has changed. */
   STARLING_QUEUE_RESOLVE: z.url(),
   /** Prefix of the names of the secrets that it may read. */
   STARLING_SECRET_PREFIX: z.string().min(1),

@@ -49,7 +49,9 @@ function usableListing({ status, operations, generation }: SourceRow): SourceLis
   const { listing, artifact, lost, observedGeneration, observedReference } = status;
   const isAsked = operations.reconcile !== undefined && operations.reconcile.number !== status.handledReconcile;
   if (isAsked || lost !== undefined || observedGeneration !== generation) return undefined;
-  const isOfArtifact = listing?.revision === observedReference && listing?.revision === artifact?.revision;
+  // The rest is about included artifacts.
+  const [observed] = observedReference?.split(" ") ?? [];
+  const isOfArtifact = listing?.revision === observed && listing?.revision === artifact?.revision;
   return isOfArtifact ? listing : undefined;
 }
 

@@ -1,29 +1,24 @@
 import { fetchFormer } from "#functions/resolve/fetch-artifact.ts";
 import { type LocatePorts, locate } from "#functions/resolve/locate.ts";
-import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { readArtifact } from "#functions/resolve/read-artifact.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { errorCode, errorMessage, isThere } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { isToRenew, youngSince } from "#shared/fleet/blob-life.ts";
-import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { BlobStore, Log } from "#shared/ports.ts";
+import { ranges } from "#shared/fleet/rows/keys.ts";
+import type { Artifact, IncludedArtifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import type { BlobStore, Log, MessageSender, Table } from "#shared/ports.ts";
 
 interface StorePorts {
   readonly blobs: BlobStore;
   readonly clock: Clock;
 }
 
-const gone: ReadonlySet<string> = new Set(["BlobNotFound", "ArtifactInvalid"]);
-
 /** Whether an artifact is missing from the storage, or damaged. */
 export async function isLostArtifact(digest: string, blobs: BlobStore): Promise<boolean> {
-  try {
-    await unpackArtifact(await blobs.get(blobKeys.artifact(digest)), digest);
-    return false;
-  } catch (error) {
-    if (gone.has(errorCode(error))) return true;
-    throw error;
-  }
+  return (await readArtifact(digest, blobs)) === undefined;
 }
 
 /** Stores a Source's artifact once more before it expires. @returns undefined when it is missing. */
@@ -44,14 +39,15 @@ export interface Missed {
 export async function bringBack(
   row: SourceRow,
   { lost, revision, timeLeftMs }: Missed & { readonly timeLeftMs: () => number },
-  ports: LocatePorts & StorePorts & { readonly log: Log },
+  ports: LocatePorts & StorePorts & { readonly log: Log; readonly sender: MessageSender },
 ): Promise<void> {
   const { namespace, name } = row;
   const about = { kind: "Source", namespace, name, revision, artifact: lost };
   if (!(await isLostArtifact(lost, ports.blobs))) return;
   try {
     const located = await locate(row, { timeLeftMs, revision }, ports);
-    await fetchFormer(row, { located, digest: lost }, ports.blobs);
+    const included = await includedThen(row, lost, ports.table);
+    await fetchFormer(row, { located, included, digest: lost }, ports);
     ports.log.info("an artifact was lost, and is fetched again", about);
   } catch (error) {
     const newer =
@@ -60,4 +56,16 @@ export async function bringBack(
     const reported = { code: errorCode(error), error: `${errorMessage(error)}; ${remedy}` };
     ports.log.error("an artifact is lost, and cannot be fetched again", { ...about, ...reported });
   }
+}
+
+/** The artifacts in a former one; its row in the Source's history has them. */
+async function includedThen(row: SourceRow, digest: string, table: Table): Promise<readonly IncludedArtifact[]> {
+  const { artifact } = row.status;
+  if (artifact?.digest === digest) return artifact.included ?? [];
+  if (row.spec.include === undefined && artifact?.included === undefined) return [];
+  const query = { ...ranges.revisions(row), newestFirst: true, newer: "kept" } as const;
+  for await (const one of allItems((start) => table.query({ ...query, ...start }))) {
+    if (!isNewer(one) && one.artifact.digest === digest) return one.artifact.included ?? [];
+  }
+  return [];
 }

@@ -1,6 +1,7 @@
 import type { OwnRole } from "#functions/resolve/aws-login.ts";
 import { fetchArtifact } from "#functions/resolve/fetch-artifact.ts";
 import { untilOf } from "#functions/resolve/host-limits.ts";
+import { findIncluded, includedQuestion } from "#functions/resolve/included.ts";
 import { locate } from "#functions/resolve/locate.ts";
 import { bringBack, isLostArtifact, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
 import { retainRevisions } from "#functions/resolve/retain-revisions.ts";
@@ -15,7 +16,7 @@ import { otherCode } from "#shared/base/error-codes.ts";
 import { errorCode, errorMessage, isConflict } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Artifact, IncludedArtifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import { movedMessage, movedTag } from "#shared/fleet/sources/followed-tags.ts";
@@ -67,8 +68,11 @@ const refusals: ReadonlySet<string> = new Set([
   "UpstreamTooLarge",
   "ChecksumMismatch",
   "ArchiveInvalid",
+  "IncludeConflict",
   ...signatureCodes,
 ]);
+
+type Included = readonly IncludedArtifact[];
 
 /** The request and the ports of one invocation. */
 interface Poll {
@@ -184,9 +188,15 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
     const { fetch } = now.status;
     return { ...failedSourceStatus(now, failure, clock.now()), ...defined({ fetch }) };
   };
-  const pinned = await pinnedArtifact(row, poll);
+  const before = await attempt(row, poll, async () => ({ included: await findIncluded(row, ports.table) }));
+  if (isFailure(before)) {
+    const kept = await formerArtifact(row, await storedArtifact(row, poll), poll);
+    return { row, settle: (now) => failedBefore(withKept(now, kept), before) };
+  }
+  const { included } = before;
+  const pinned = await pinnedArtifact(row, included, poll);
   if (pinned !== undefined) {
-    const { revision: observed } = pinned;
+    const observed = observedOf(pinned, included);
     return { row, settle: (now) => resolvedStatus(now, { artifact: pinned, observed }, clock.now()) };
   }
   const found = await attempt(row, poll, async () => {
@@ -194,9 +204,10 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
     return { located, ...(await storedArtifact(row, poll)) };
   });
   if (isFailure(found)) {
-    const stored = found.code === "UpstreamUnavailable" ? await versionWhileAway(row, ports) : undefined;
+    const stored = found.code === "UpstreamUnavailable" ? await versionWhileAway(row, included, ports) : undefined;
     if (stored === undefined) return { row, settle: (now) => failedBefore(now, found) };
-    return { row, settle: (now) => resolvedStatus(now, { artifact: stored, observed: stored.revision }, clock.now()) };
+    const observed = observedOf(stored, included);
+    return { row, settle: (now) => resolvedStatus(now, { artifact: stored, observed }, clock.now()) };
   }
   const { located, lost, artifact } = found;
   const { revision } = located;
@@ -204,15 +215,9 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
   if (moved !== undefined) {
     const failure: SourceFailure = { code: "TagMoved", message: movedMessage(row.spec, moved) };
     const kept = await formerArtifact(row, { artifact, lost }, poll);
-    return {
-      row,
-      settle: (now) => {
-        const { lost: _lost, ...before } = now.status;
-        return failedBefore({ ...now, status: { ...before, ...defined(kept) } }, failure);
-      },
-    };
+    return { row, settle: (now) => failedBefore(withKept(now, kept), failure) };
   }
-  const observed = observedOf(located);
+  const observed = observedOf(located, included);
   const { observedReference, observedGeneration, refused } = row.status;
   const unmoved = observedReference === observed && observedGeneration === row.generation;
   if (artifact !== undefined && unmoved && lost === undefined) {
@@ -229,31 +234,42 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
     return { row, settle: (now) => failedBefore(now, failure) };
   }
   const fetching = await writeStart(row, { decision, lost }, ports);
-  return { row: fetching, settle: await fetchLocated(fetching, located, poll) };
+  return { row: fetching, settle: await fetchLocated(fetching, { located, included }, poll) };
+}
+
+function withKept(row: SourceRow, kept: StoredArtifact): SourceRow {
+  const { lost: _lost, ...before } = row.status;
+  return { ...row, status: { ...before, ...defined(kept) } };
 }
 
 /**
  * The stored artifact of the commit, the digest or the checksum that the spec names: it is what the upstream would answer,
  * and nobody is asked for it.
  */
-async function pinnedArtifact(row: SourceRow, poll: Poll): Promise<Artifact | undefined> {
+async function pinnedArtifact(row: SourceRow, included: Included, poll: Poll): Promise<Artifact | undefined> {
   const pinned = pinnedRevision(row.spec);
   if (pinned?.changes !== "never") return undefined;
   const { revision } = pinned;
-  const isPresent = row.status.artifact?.madeFrom === madeFrom(row.spec, revision);
+  const isPresent = row.status.artifact?.madeFrom === madeFrom(row.spec, revision, included);
   const { artifact, lost } = isPresent
     ? await storedArtifact(row, poll)
-    : { artifact: await storedRevision(row, revision, poll.ports), lost: undefined };
+    : { artifact: await storedRevision(row, { revision, included }, poll.ports), lost: undefined };
   return artifact === undefined || lost !== undefined ? undefined : { ...artifact, revision };
 }
 
 /** The stored version of a chart, for the time in which its repository cannot be asked whether it replaced the version. */
-async function versionWhileAway(row: SourceRow, ports: ResolvePorts): Promise<Artifact | undefined> {
+async function versionWhileAway(
+  row: SourceRow,
+  included: Included,
+  ports: ResolvePorts,
+): Promise<Artifact | undefined> {
   const pinned = pinnedRevision(row.spec);
-  return pinned?.changes === "rarely" ? storedRevision(row, pinned.revision, ports) : undefined;
+  const { revision } = pinned ?? {};
+  if (pinned?.changes !== "rarely" || revision === undefined) return undefined;
+  return storedRevision(row, { revision, included }, ports);
 }
 
-/** The artifact that a Source keeps although its tag has moved: if it is lost, it is fetched by its own revision. */
+/** The artifact that a Source keeps although it may not have the next one: if it is lost, it is fetched by its own revision. */
 async function formerArtifact(row: SourceRow, { artifact, lost }: StoredArtifact, poll: Poll): Promise<StoredArtifact> {
   if (artifact === undefined || lost === undefined) return { artifact, lost };
   const { ports } = poll;
@@ -262,8 +278,10 @@ async function formerArtifact(row: SourceRow, { artifact, lost }: StoredArtifact
 }
 
 /** Equal while the same question has the same answer. */
-function observedOf({ revision, tag }: Pick<Located, "revision" | "tag">): string {
-  return tag === undefined ? revision : `${revision} tag ${tag}`;
+function observedOf({ revision, tag }: Pick<Located, "revision" | "tag">, included: Included): string {
+  const own = tag === undefined ? revision : `${revision} tag ${tag}`;
+  const others = includedQuestion(included);
+  return others === undefined ? own : `${own} with ${others}`;
 }
 
 function fetcherOf({ id, context, ports }: Poll) {
@@ -299,18 +317,24 @@ async function storedArtifact({ status, operations }: SourceRow, { message, port
   return kept === undefined ? { artifact, lost: artifact.digest } : { artifact: kept, lost: undefined };
 }
 
-async function fetchLocated(row: SourceRow, located: Located, poll: Poll): Promise<Settle> {
-  const fetched = await attempt(row, poll, () => fetchArtifact(row, located, poll.ports));
+async function fetchLocated(
+  row: SourceRow,
+  { located, included }: { readonly located: Located; readonly included: Included },
+  poll: Poll,
+): Promise<Settle> {
+  const fetched = await attempt(row, poll, () => fetchArtifact(row, { located, included }, poll.ports));
   const { clock } = poll.ports;
   if (!isFailure(fetched)) {
-    const read = observedOf({ ...located, revision: fetched.revision });
+    const read = observedOf({ ...located, revision: fetched.revision }, included);
     const { listing } = located;
     return (now) => resolvedStatus(now, { artifact: fetched, observed: read, listing }, clock.now());
   }
-  const observed = observedOf(located);
+  const observed = observedOf(located, included);
   // An upload is kept for a day, and what was made of it for as long as any other artifact.
   const isExternal = row.spec.external !== undefined && fetched.code === "ArtifactGone";
-  const stored = isExternal ? await storedRevision(row, located.revision, poll.ports) : undefined;
+  const stored = isExternal
+    ? await storedRevision(row, { revision: located.revision, included }, poll.ports)
+    : undefined;
   if (stored !== undefined)
     return (now) => resolvedStatus(now, { artifact: { ...stored, revision: located.revision }, observed }, clock.now());
   // Only another revision can end this failure, or a signature that comes after the revision.

@@ -1,4 +1,4 @@
-/** Writes the result of a poll, and informs the owners that use the Source. */
+/** Writes the result of a poll, and informs the owners and Sources that use the Source. */
 
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
@@ -67,8 +67,11 @@ export async function conclude(polled: SourceRow, settle: Settle, ports: SourceW
   const { row, next } = await writeSettled(polled, settle, ports);
   const desired = isRequested(row, next.status);
   const { artifact } = next.status;
+  // The Sources that include it refused it meanwhile.
+  if (isRecovered(row.status, next.status) && !isNews(next.status))
+    await ports.sender.send(await includersOf(row, ports.table));
   if (artifact === undefined || !isNews(next.status)) return desired;
-  const owners = await ownersOf(row, ports.table);
+  const owners = await usersOf(row, ports.table);
   await ports.sender.send(owners);
   const { namespace, name } = row;
   const about = { kind: "Source", namespace, name, revision: artifact.revision };
@@ -138,11 +141,25 @@ function timed(row: SourceRow, at: string | undefined): SourceRow {
   return due(row, at ?? nextResolve(row));
 }
 
-async function ownersOf(row: SourceRow, table: Table): Promise<Message[]> {
+function isRecovered(before: SourceStatus, after: SourceStatus): boolean {
+  const isReady = ({ conditions }: SourceStatus) =>
+    conditions.some(({ type, status }) => type === "Ready" && status === "True");
+  return !isReady(before) && isReady(after);
+}
+
+/** Messages to the owners that use the Source, and to the Sources that include it. */
+async function usersOf(row: SourceRow, table: Table): Promise<Message[]> {
   const range = ranges.uses(row);
   const entries = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
   return entries.flatMap((entry): Message[] => {
     const use = keys.uses.parse(entry);
-    return use === undefined ? [] : [{ to: "rollout", owner: use.owner, clusters: [] }];
+    if (use !== undefined) return [{ to: "rollout", owner: use.owner, clusters: [] }];
+    const included = keys.includes.parse(entry);
+    if (included === undefined) return [];
+    return [{ to: "resolve", source: { namespace: row.namespace, name: included.including } }];
   });
+}
+
+async function includersOf(row: SourceRow, table: Table): Promise<Message[]> {
+  return (await usersOf(row, table)).filter(({ to }) => to === "resolve");
 }

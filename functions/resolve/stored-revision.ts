@@ -3,7 +3,7 @@ import { isLostArtifact, keepArtifact } from "#functions/resolve/lost-artifact.t
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
-import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Artifact, IncludedArtifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { madeFrom } from "#shared/fleet/sources/pinned-revision.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
@@ -17,13 +17,13 @@ interface StoredPorts {
 /** Revisions that are looked through, the newest first. */
 const mostRead = 1000;
 
-/** The newest artifact that the Source had of a revision, under the same spec; undefined when it is not stored any more. */
+/** The newest artifact that the Source had of a revision, under the same spec and with the same included artifacts; undefined when it is not stored any more. */
 export async function storedRevision(
   row: SourceRow,
-  revision: string,
+  { revision, included }: { readonly revision: string; readonly included: readonly IncludedArtifact[] },
   ports: StoredPorts,
 ): Promise<Artifact | undefined> {
-  const desired = madeFrom(row.spec, revision);
+  const desired = madeFrom(row.spec, revision, included);
   const query = { ...ranges.revisions(row), newestFirst: true, newer: "kept" } as const;
   let read = 0;
   for await (const one of allItems((start) => ports.table.query({ ...query, ...start }))) {

@@ -15,6 +15,7 @@ import {
   type WrittenRow,
 } from "#functions/api/write/object-change.ts";
 import { paceWarnings } from "#functions/api/write/pace-warnings.ts";
+import { refuseCycles } from "#functions/api/write/refuse-cycles.ts";
 import { sourceWarnings } from "#functions/api/write/source-warnings.ts";
 import { stageWarnings } from "#functions/api/write/stage-warnings.ts";
 import { valueWarnings } from "#functions/api/write/value-warnings.ts";
@@ -68,6 +69,7 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   const current = await readCurrent(ports, documents);
   const { installation, bucketRules } = ports;
   refuseImpossible(documents, { current, installation, bucketRules });
+  await refuseCycles(ports.table, documents);
   const sources = await sourceWarnings(ports.table, documents);
   const clusters = await clusterWarnings(ports.table, documents);
   const groups = await groupWarnings(ports.table, documents);

@@ -13,6 +13,7 @@ import { counted } from "#shared/base/counted.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { groupsText } from "#shared/fleet/kinds/group-selection.ts";
+import { includedIn } from "#shared/fleet/kinds/source.ts";
 import { receiverId } from "#shared/fleet/receiver-id.ts";
 import { cordonUpdate } from "#shared/fleet/rows/cordons-row.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
@@ -105,7 +106,12 @@ async function deleteSource(
   const object = objectText(request.reference);
   const users = await firstRows(ports.table, { ...ranges.uses(row), limit: namesShown + 1, newer: "kept" });
   if (users.length > 0) {
-    const names = users.map((user) => keys.uses.read(user).owner).map(({ kind, name }) => `${kind}/${name}`);
+    const names = users.map((user) => {
+      const including = keys.includes.parse(user);
+      if (including !== undefined) return `Source/${including.including}`;
+      const { kind, name } = keys.uses.read(user).owner;
+      return `${kind}/${name}`;
+    });
     const shown = `${names.slice(0, namesShown).join(", ")}${names.length > namesShown ? " and more" : ""}`;
     throw refusal("InUse", `${object} is used by ${shown}; point them at another Source or delete them first`, {
       users: names,
@@ -118,7 +124,13 @@ async function deleteSource(
   await removeRow(ports, {
     row,
     request,
-    also: [{ delete: keys.sourceEntry(reference) }, { delete: keys.repository(repositoryOf(row), reference) }],
+    also: [
+      { delete: keys.sourceEntry(reference) },
+      { delete: keys.repository(repositoryOf(row), reference) },
+      ...includedIn(row.spec).map((name) => ({
+        delete: keys.includes({ namespace: row.namespace, name }, row.name),
+      })),
+    ],
   });
   return { outcome: "deleted" };
 }

@@ -5,7 +5,7 @@ import { renewalAt } from "#shared/fleet/blob-life.ts";
 import { nextScan } from "#shared/fleet/discovery/next-scan.ts";
 import type { ClusterSelection, SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
-import { addressOf } from "#shared/fleet/kinds/source.ts";
+import { addressOf, includedIn } from "#shared/fleet/kinds/source.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { receiverId } from "#shared/fleet/receiver-id.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
@@ -153,6 +153,11 @@ function sourceChange(before: SourceRow | undefined, written: SourceRow, now: Da
   if (before === undefined) writes.push({ put: directoryRow(keys.sourceEntry(reference)) });
   if (previous !== repository) writes.push({ put: directoryRow(keys.repository(repository, reference)) });
   if (previous !== undefined && previous !== repository) writes.push({ delete: keys.repository(previous, reference) });
+  const included = includedIn(after.spec);
+  const includedBefore = before === undefined ? [] : includedIn(before.spec);
+  const entry = (name: string) => keys.includes({ namespace: after.namespace, name }, after.name);
+  for (const name of included) if (!includedBefore.includes(name)) writes.push({ put: directoryRow(entry(name)) });
+  for (const name of includedBefore) if (!included.includes(name)) writes.push({ delete: entry(name) });
   return { after: row, writes, messages: dueNow ? [{ to: "resolve", source: reference }] : [], clusters: [] };
 }
 

@@ -1,5 +1,6 @@
 import { documentReference, type ObjectReference, objectKey } from "#functions/api/request/reference.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
+import { foldersOf, includedIn } from "#shared/fleet/kinds/source.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { keyText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -16,14 +17,17 @@ export async function sourceWarnings(
   table: Table,
   documents: readonly Document[],
 ): Promise<readonly (readonly string[])[]> {
-  const named = documents.map((document) => templatesOf(document).flatMap(templateSources));
+  const named = documents.map((document) =>
+    document.kind === "Source" ? includedIn(document.spec) : templatesOf(document).flatMap(templateSources),
+  );
   const desired = documents.map((document, index) =>
     [...new Set(named[index])].map((name) => reference(document, name)),
   );
   const parts = await partsOf(table, desired.flat(), documents);
   return documents.map((document, index) => {
     const absent = (desired[index] ?? []).filter((source) => !parts.has(keyText(objectKey(source))));
-    return [...absent.map(absentText), ...pathWarnings(document, parts)];
+    const what = document.kind === "Source" ? "no artifact is made" : "nothing is rolled out";
+    return [...absent.map((source) => absentText(source, what)), ...pathWarnings(document, parts)];
   });
 }
 
@@ -43,15 +47,17 @@ async function partsOf(
   documents: readonly Document[],
 ): Promise<Parts> {
   const rows = await table.getMany(desired.map(objectKey), { newer: "kept" });
-  const known = rows.map((row) => [keyText(row), row.type === "Source" ? row.spec.paths : ["."]] as const);
+  const known = rows.map((row) => [keyText(row), row.type === "Source" ? foldersOf(row.spec) : ["."]] as const);
   const own = documents.flatMap((document) =>
-    document.kind === "Source" ? [[keyText(objectKey(documentReference(document))), document.spec.paths] as const] : [],
+    document.kind === "Source"
+      ? [[keyText(objectKey(documentReference(document))), foldersOf(document.spec)] as const]
+      : [],
   );
   return new Map([...known, ...own]);
 }
 
-function absentText({ namespace, name }: ObjectReference): string {
-  return `Source ${name} does not exist in namespace ${namespace} yet: nothing is rolled out until it does`;
+function absentText({ namespace, name }: ObjectReference, what: string): string {
+  return `Source ${name} does not exist in namespace ${namespace} yet: ${what} until it does`;
 }
 
 /** Folders that no artifact of the Source will have. The value of an expression is known for a cluster only. */

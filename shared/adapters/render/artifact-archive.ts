@@ -2,6 +2,7 @@ import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import { extract, pack } from "tar-stream";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import { type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
 
@@ -19,6 +20,19 @@ const archiveLimits = {
   maxRatio: 500,
   unmeasuredBytes: 10 * 1024 * 1024,
 } as const;
+
+/** @returns why the files do not fit into an artifact that can be read again, or undefined. */
+export function fitProblem(files: readonly ListedFile[]): string | undefined {
+  const { maxFiles, maxTotalBytes } = archiveLimits;
+  if (files.length > maxFiles) return `there are ${files.length} files, and an artifact has at most ${maxFiles}`;
+  const long = files.find(({ path }) => nameProblem(path, "artifact") !== undefined);
+  if (long !== undefined) return `"${excerpt(long.path)}" ${nameProblem(long.path, "artifact")}`;
+  // Headers, and what fills up the last block.
+  const overhead = 2048;
+  const bytes = files.reduce((sum, { content }) => sum + content.length + overhead, 0);
+  const mebibytes = maxTotalBytes / 1024 / 1024;
+  return bytes > maxTotalBytes ? `there are more than ${mebibytes} MiB, and an artifact has at most that` : undefined;
+}
 
 /**
  * A tar.gz of the files. The same files give the same bytes in any order (owners and times are zero, modes are 0644 and

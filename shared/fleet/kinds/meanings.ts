@@ -173,6 +173,12 @@ const meanings: Readonly<Record<string, string>> = {
     "a tag or version that is at another digest than before is refused; left out: it is followed",
   "Source.spec.retain":
     "this many of the newest revisions stay stored; left out: those of the last 30 days, and what is in use",
+  "Source.spec.include":
+    "files of other Sources of the namespace that are added to the artifact; a change of theirs makes a new one",
+  "Source.spec.include[].fromPath": "the folder or file of its artifact; left out: everything",
+  "Source.spec.include[].source": "name of the Source",
+  "Source.spec.include[].toPath":
+    "the folder for its files, which nothing else may have files in; left out: the name of the Source",
   "Source.spec.interval": "how often the repository is polled, 10s to 24h; a webhook starts a poll at once",
   "Source.spec.paths": "folders that templates may use; a change elsewhere makes no new revision",
   "Sync.spec.cluster": "cannot change: delete the Sync and write another",

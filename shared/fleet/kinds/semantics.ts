@@ -9,6 +9,7 @@ import type { ReceiverSpec } from "#shared/fleet/kinds/receiver.ts";
 import type { TokenTrust } from "#shared/fleet/kinds/sender-tokens.ts";
 import {
   addressIn,
+  folderFor,
   followsTags,
   type GitUpstream,
   type HelmUpstream,
@@ -26,6 +27,7 @@ import { parseCosignKey } from "#shared/source/signatures/cosign-key.ts";
 import { isPgpKey, pgpKeyProblem } from "#shared/source/signatures/pgp-key.ts";
 import { parseSshKey } from "#shared/source/signatures/ssh-key.ts";
 import { trustedRootProblem } from "#shared/source/signatures/trusted-root.ts";
+import { isWithin } from "#shared/source/tree-listing.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
 
 /** An object is one row, of which DynamoDB accepts 400 KB; the rest is kept for its status. */
@@ -80,7 +82,8 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
       ? "needs a tag or a version to follow, and the Source follows none; leave it out"
       : undefined,
   );
-  if (kind === "s3" || kind === "external") return tagProblems;
+  const ownProblems = [...tagProblems, ...inclusionProblems(document)];
+  if (kind === "s3" || kind === "external") return ownProblems;
   const semver = kind === "archive" ? undefined : upstream.ref?.semver;
   const tagFilter = kind === "git" || kind === "oci" ? upstream.ref?.tagFilter : undefined;
   return [
@@ -90,11 +93,32 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
     ...(upstream.kind === "helm" ? registryLoginProblems(upstream) : []),
     ...roleProblems(upstream),
     ...problemsAt(`spec.${kind}.ref.semver`, semver === undefined ? undefined : versionRangeProblem(semver)),
-    ...tagProblems,
+    ...ownProblems,
     ...(kind === "git" ? keyProblems(upstream.verify?.keys ?? []) : []),
     ...(kind === "helm" ? provenanceProblems(upstream.verify?.provenance?.keys ?? []) : []),
     ...cosignProblems(upstream),
   ];
+}
+
+function inclusionProblems({ metadata, spec }: Extract<Document, { kind: "Source" }>): readonly FieldProblem[] {
+  const { include = [] } = spec;
+  return include.flatMap((one, index) => {
+    const place = folderFor(one);
+    const other = include.findIndex((each, at) => at < index && areWithin(folderFor(each), place));
+    const at = `spec.include[${index}]`;
+    const itself = "is this Source itself; name another one, or leave it out";
+    const root =
+      'must be a folder that nothing else uses, such as vendor/charts; "." has the files of the Source itself';
+    const taken = `is "${place}", and spec.include[${other}] puts its files into "${folderFor(include[other] ?? one)}"; give each a folder of its own`;
+    return [
+      ...problemsAt(`${at}.source`, one.source === metadata.name ? itself : undefined),
+      ...problemsAt(`${at}.toPath`, place === "." ? root : other < 0 ? undefined : taken),
+    ];
+  });
+}
+
+function areWithin(a: string, b: string): boolean {
+  return isWithin(a, [b]) || isWithin(b, [a]);
 }
 
 function cosignProblems(upstream: RemoteUpstream): readonly FieldProblem[] {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
 import { hiddenValue } from "#shared/base/hidden-value.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
 import { cosignTrust } from "#shared/fleet/kinds/cosign-trust.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { principalPattern } from "#shared/fleet/kinds/principal-pattern.ts";
@@ -185,6 +186,21 @@ const externalUpstream = z.strictObject({
 });
 export type ExternalUpstream = z.infer<typeof externalUpstream>;
 
+const inclusion = z.strictObject({
+  /** Name of a Source of the same namespace. */
+  source: nameSchema,
+  /** Folder or file of its artifact. */
+  fromPath: partPath.default("."),
+  /** The folder for the files; nothing else may have files there. Default: the name of the Source. */
+  toPath: partPath.optional(),
+});
+export type Inclusion = z.infer<typeof inclusion>;
+
+/** The folder that gets the files of an included Source. */
+export function folderFor({ source, toPath }: Pick<Inclusion, "source" | "toPath">): string {
+  return toPath ?? source;
+}
+
 /** The places that a Source can be fed from. */
 const upstreams = {
   git: gitUpstream.optional(),
@@ -203,6 +219,8 @@ export const sourceSpec = z
     paths: boundedList(partPath, 100)
       .min(1, "must name at least one path; leave it out for the whole repository")
       .default(["."]),
+    /** Files of other Sources that are added to those of the upstream. */
+    include: boundedList(inclusion, 20).min(1, "must name at least one Source, or be left out").optional(),
     /** A tag or version that moved is refused. */
     immutableTags: z.boolean().optional(),
     /** This many of the newest revisions stay stored; more are as long as anything refers to them. */
@@ -217,6 +235,16 @@ export const sourceSpec = z
     message: "needs exactly one of git, helm, oci, s3, archive or external",
   });
 export type SourceSpec = z.infer<typeof sourceSpec>;
+
+/** Names of the Sources that a spec includes. */
+export function includedIn({ include = [] }: Pick<SourceSpec, "include">): readonly string[] {
+  return [...new Set(include.map(({ source }) => source))];
+}
+
+/** Folders of a Source's artifact, as far as its spec tells. */
+export function foldersOf({ paths, include = [] }: Pick<SourceSpec, "paths" | "include">): readonly string[] {
+  return [...paths, ...include.map(folderFor)];
+}
 
 /** The one place that a Source is fed from, with its kind: `git`, `archive`. */
 export type Upstream = {

@@ -166,6 +166,16 @@ export const keys = {
       return { source: { namespace: parts.namespace, name: parts.source }, owner };
     }),
   ),
+  /** Beside the owners that use a Source: another one that includes it. */
+  includes: Object.assign(
+    (source: Named, including: string) =>
+      forms.uses.key({ namespace: source.namespace, source: source.name, kind: "Source", name: including }),
+    decoder((key) => {
+      const parts = forms.uses.parse(key);
+      if (parts?.kind !== "Source") return undefined;
+      return { source: { namespace: parts.namespace, name: parts.source }, including: parts.name };
+    }),
+  ),
   repository: Object.assign(
     (url: string, { namespace, name }: Named) => forms.repository.key({ url, namespace, name }),
     decoder((key) => {
@@ -258,6 +268,7 @@ export const ranges = {
   sources: forms.sourceEntry.range({}),
   /** Every Receiver, or the one whose URL has the id. */
   receivers: (id?: string) => forms.receiverEntry.range({ id }),
+  /** The owners that use a Source, and the Sources that include it. */
   uses: ({ namespace, name }: Named) => forms.uses.range({ namespace, source: name }),
   repository: (url: string) => forms.repository.range({ url }),
   /** The stage runs of a rollout, sorted by the stages' names. */

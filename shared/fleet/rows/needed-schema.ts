@@ -23,12 +23,13 @@ export function neededSchema(row: OwnerRow): number {
 
 /**
  * The schema of the row of a Source: a version that knows git over HTTPS alone cannot poll another upstream, one that does
- * not know signatures would package what nobody verified, one that does not know filters or immutable tags would follow another tag, and one that does not know the end of a suspension would never
+ * not know signatures would package what nobody verified, one that does not know filters or immutable tags would follow another tag, one that does not know inclusions would leave out
+ * their files, and one that does not know the end of a suspension would never
  * poll it again.
  */
 export function sourceSchema(row: Pick<SourceRow, "operations" | "spec">): number {
-  const { git } = row.spec;
-  return hasEnd(row) || git === undefined || row.spec.immutableTags === true || isNewGit(git)
+  const { git, immutableTags, include } = row.spec;
+  return hasEnd(row) || git === undefined || immutableTags === true || include !== undefined || isNewGit(git)
     ? newestRowSchema
     : rowSchema;
 }

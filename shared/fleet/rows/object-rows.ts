@@ -216,6 +216,18 @@ export interface Artifact {
     /** When it was verified. */
     readonly at: string;
   };
+  /** Absent when the spec includes no other Source. */
+  readonly included?: readonly IncludedArtifact[];
+}
+
+/** Files of another Source that are a part of an artifact. */
+export interface IncludedArtifact {
+  readonly source: string;
+  readonly fromPath: string;
+  /** Absent: the name of the Source. */
+  readonly toPath?: string;
+  readonly revision: string;
+  readonly digest: string;
 }
 
 /** Revisions of tags that a Source followed, to notice a tag that moves. */

@@ -1,6 +1,7 @@
 /** Revisions that a spec names exactly, and artifacts of the past that answer for them. */
 import { digestOf } from "#shared/base/digest.ts";
 import { type SourceSpec, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import type { IncludedArtifact } from "#shared/fleet/rows/object-rows.ts";
 import { commitIn } from "#shared/source/git-reference.ts";
 
 /** An upstream never changes this part of a revision: the commit, the digest, or the version of a chart. */
@@ -13,8 +14,11 @@ function plainVersion(version: string): string {
   return version.replace(/^v/, "");
 }
 
-/** Digest of what decides the files of an artifact: the revision, and the spec without what only finds the revision. */
-export function madeFrom(spec: SourceSpec, revision: string): string {
+/**
+ * Digest of what decides the files of an artifact: the revision, the spec without what only finds the revision, and the
+ * included artifacts.
+ */
+export function madeFrom(spec: SourceSpec, revision: string, included: readonly IncludedArtifact[]): string {
   const { interval: _interval, immutableTags: _immutableTags, retain: _retain, ...rest } = spec;
   const { kind } = upstreamOf(spec);
   const {
@@ -24,7 +28,9 @@ export function madeFrom(spec: SourceSpec, revision: string): string {
     principals: _principals,
     ...place
   } = { ...spec[kind] } as Record<string, unknown>;
-  return digestOf({ identity: identityIn(spec, revision), spec: { ...rest, [kind]: place } });
+  const identity = identityIn(spec, revision);
+  const others = included.length === 0 ? {} : { included: included.map(({ digest }) => digest) };
+  return digestOf({ identity, spec: { ...rest, [kind]: place }, ...others });
 }
 
 export interface Pinned {

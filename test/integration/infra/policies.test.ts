@@ -230,6 +230,7 @@ describe("the policies for people", () => {
 describe("the roles of the functions", () => {
   test("the roles allow all calls from documents to a fleet, and from a push to the deletion of everything", async () => {
     await stack.git.createRepository("shop/app", configMap("one"));
+    await stack.git.createRepository("shop/notes", { "notes.md": "of another Source" });
     await addFleet(stack, 2);
     await api.apply([
       {
@@ -239,7 +240,14 @@ describe("the roles of the functions", () => {
         spec: {
           git: stack.gitSpec(stack.git.url("shop/app")),
           interval: "10s",
+          include: [{ source: "notes" }],
         },
+      },
+      {
+        ...version,
+        kind: "Source",
+        metadata: { namespace: "shop", name: "notes" },
+        spec: { git: stack.gitSpec(stack.git.url("shop/notes")) },
       },
       {
         ...version,
@@ -293,7 +301,7 @@ describe("the roles of the functions", () => {
     // A commit that the Source had.
     const { revision = "" } = source.status.artifact ?? {};
     const pinned = { ...stack.gitSpec(stack.git.url("shop/app")), ref: { commit: commitIn(revision) } };
-    const spec = { git: pinned, interval: "10s" };
+    const spec = { git: pinned, interval: "10s", include: [{ source: "notes" }] };
     await api.apply([{ ...version, kind: "Source", metadata: { namespace: "shop", name: "app" }, spec }]);
     const followed = async () => (await api.call<SourceObject>("GET", `${ns}/sources/app`)).status.artifact?.revision;
     await until("the pinned commit", async () => (await followed()) === `sha1:${commitIn(revision)}`);
@@ -427,7 +435,9 @@ describe("the roles of the functions", () => {
         () => true,
       ),
     );
+    await expect(api.call("DELETE", `${ns}/sources/notes?confirm=true`)).rejects.toThrow("is used by Source/app");
     await api.call("DELETE", `${ns}/sources/app?confirm=true`);
+    await api.call("DELETE", `${ns}/sources/notes?confirm=true`);
     for (const { name } of stack.clusters.connections()) await api.call("DELETE", `/v1/clusters/${name}?confirm=true`);
 
     expect(refused()).toEqual([]);

@@ -336,7 +336,6 @@ export class Wiring extends Construct {
         STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts", "uploads"], write: ["artifacts"] }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
-        STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_SECRET_PREFIX: plain(`${installation}/git/`),
         ...(props.sourceBuckets.length === 0
           ? {}

@@ -542,6 +542,7 @@ export class Wiring extends Construct {
         STARLING_TABLE: rowsOf(table, {
           read: [
             ...ofNamespaces,
+            ...receivers,
             ...directories,
             partitions.clusters,
             partitions.clusterValues,

@@ -24,7 +24,7 @@ The fleet, read from its rows, with the views of \`starling ui\`. It only reads.
 
 Param | Description
 ---|---
-**path** | Where to begin: \`/\`, \`/versions\`, \`/clusters\`, \`/sources\`, \`/timeline\`, \`/events\`, \`/syncgroups/NAMESPACE/NAME\`
+**path** | Where to begin: \`/\`, \`/versions\`, \`/clusters\`, \`/sources\`, \`/receivers\`, \`/timeline\`, \`/events\`, \`/syncgroups/NAMESPACE/NAME\`
 **query** | What that view takes: \`{"group": "NAMESPACE/NAME"}\` for \`/timeline\`
 
 ### Example parameters

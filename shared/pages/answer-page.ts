@@ -10,6 +10,7 @@ import { fleetPage } from "#shared/pages/fleet-page.ts";
 import { historyPage } from "#shared/pages/history-page.ts";
 import { modulePage } from "#shared/pages/module-page.ts";
 import { ownerPage } from "#shared/pages/owner-page.ts";
+import { receiverPage, receiversPage } from "#shared/pages/receivers-page.ts";
 import { rolloutsPage } from "#shared/pages/rollouts-page.ts";
 import { sourcesPage } from "#shared/pages/sources-page.ts";
 import { syncPage } from "#shared/pages/sync-page.ts";
@@ -38,6 +39,7 @@ export const startPages = [
   { path: "/versions", name: "Versions", key: "v" },
   { path: "/clusters", name: "Clusters", key: "c" },
   { path: "/sources", name: "Sources", key: "s" },
+  { path: "/receivers", name: "Receivers", key: "r" },
   { path: "/timeline", name: "Timeline", key: "t" },
   { path: "/events", name: "Events", key: "e" },
 ] as const;
@@ -115,6 +117,7 @@ function viewOf({ path, query }: ViewRequest): ((ask: Ask, host: Host) => Promis
     if (first === "clusters") return (ask, host) => clustersPage(ask, query, host);
     if (first === "timeline") return (ask, host) => timelinePage(ask, query, host);
     if (first === "sources") return (ask, host) => sourcesPage(ask, query, host);
+    if (first === "receivers") return (ask, host) => receiversPage(ask, query, host);
     if (first === "events") return (ask, host) => allEventsPage(ask, query, host);
     return undefined;
   }
@@ -127,6 +130,9 @@ function viewOf({ path, query }: ViewRequest): ((ask: Ask, host: Host) => Promis
   }
   if (first === "sources" && two !== undefined && three === undefined) {
     return (ask, host) => modulePage(ask, { namespace: one, source: two, path: query.path }, host);
+  }
+  if (first === "receivers" && two !== undefined && three === undefined) {
+    return (ask, host) => receiverPage(ask, { namespace: one, name: two }, host);
   }
   if ((first !== "syncgroups" && first !== "syncs") || two === undefined) return undefined;
   const owner = { kind: first === "syncs" ? "Sync" : "SyncGroup", namespace: one, name: two } as const;

@@ -32,6 +32,10 @@ export function modulePlace(module: {
   return { path: `/sources/${module.namespace}/${module.source}`, query: { path: module.path } };
 }
 
+export function receiverPlace({ namespace, name }: { readonly namespace: string; readonly name: string }): PagePlace {
+  return { path: `/receivers/${namespace}/${name}` };
+}
+
 export function clusterPlace(name: string): PagePlace {
   return { path: `/clusters/${name}` };
 }

@@ -28,6 +28,7 @@ const group = "/syncgroups/platform/ingress";
 const cluster = "prod-euw1-0000";
 const places = [
   ...["/", "/versions", "/clusters", "/clusters?labelSelector=ring%3Dcanary", "/sources", "/timeline", "/events"],
+  ...["/receivers", "/receivers/platform/ci"],
   ...["/sources/platform/app", "/syncgroups/payments/app"],
   ...[group, `${group}/clusters`, `${group}/clusters?state=Failed`, `${group}/history`, `${group}/events`],
   ...[`/clusters/${cluster}`, `/clusters/${cluster}/objects`, `/clusters/${cluster}/syncs/platform/ingress.t0`],

@@ -6,7 +6,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { PlannedGroup } from "#test/bench/planned-group.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { apiFixture, cluster } from "#test/unit/functions/api/api-fixture.ts";
+import { apiFixture, cluster, receiver } from "#test/unit/functions/api/api-fixture.ts";
 
 const hourMs = 3_600_000;
 const regions = ["euw1", "use1", "apne1", "sae1"];
@@ -88,9 +88,10 @@ export async function shownFleet(size: number, now: Date): Promise<ReadPorts> {
     (_, at) => `prod-${regions[at % regions.length]}-${String(at).padStart(4, "0")}`,
   );
   const documents = names.map((name, at) => cluster(name, { ring: ringOf(at, size), env: "prod" }));
-  for (const part of inParts(documents, 200)) {
+  const senders = [receiver("ci", "acme/app", "platform"), receiver("ci", "acme/payments-(app|web)")];
+  for (const part of [senders, ...inParts(documents, 200)]) {
     const { status, body } = await api.call("POST", "/v1/apply", { documents: part, confirm: true });
-    if (status !== 200) throw new Error(`the clusters were refused: ${JSON.stringify(body)}`);
+    if (status !== 200) throw new Error(`the documents were refused: ${JSON.stringify(body)}`);
   }
   const { blobs } = api;
   const group = (namespace: string, name: string, more: Partial<ConstructorParameters<typeof PlannedGroup>[0]> = {}) =>

@@ -366,6 +366,11 @@ describe("the roles of the functions", () => {
     expect(await sendGithubPush({ ...to, secret: "s3cret", update })).toBe(202);
     expect(await sendGithubPush({ ...to, secret: "other", update })).toBe(401);
     await post(`${ns}/receivers/hook/trigger`);
+    for (const path of ["/receivers", "/receivers/shop/hook"]) {
+      const seen = await widget(path);
+      expect(seen, path).toContain("github");
+      expect(seen, path).not.toMatch(/could not be made|did not answer|does not exist/);
+    }
     await api.call("DELETE", `${ns}/receivers/hook?confirm=true`);
     expect(await sendGithubPush({ ...to, secret: "s3cret", update })).toBe(404);
     await api.call("GET", "/v1/freezes");

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { queryString } from "#shared/base/percent-encoding.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
 import { type PageServer, servePages } from "#shared/pages/serve-pages.ts";
-import { apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { apiFixture, cluster, receiver, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { shop, storeRollout } from "#test/unit/functions/api/row-fixture.ts";
 
 let pages: PageServer | undefined;
@@ -156,6 +156,7 @@ describe("hostile texts in objects", () => {
     await api.call("POST", "/v1/apply", {
       documents: [
         source("app"),
+        receiver("ci", label),
         cluster("c1", { env: "prod" }),
         syncGroup("shop", [{ name: "web", source: "app", path: "web" }]),
       ],
@@ -176,6 +177,8 @@ describe("hostile texts in objects", () => {
     "/clusters/c1",
     "/sources",
     "/sources/payments/app",
+    "/receivers",
+    "/receivers/payments/ci",
     "/timeline",
     "/events",
     "/events?namespace=payments",

@@ -129,6 +129,21 @@ export function source(name: string, spec: Readonly<Record<string, unknown>> = {
   };
 }
 
+/** A Receiver that takes tokens of one repository. @param repository - a regular expression. */
+export function receiver(name: string, repository: string, namespace = "payments") {
+  const issuer = "https://token.actions.githubusercontent.com";
+  return {
+    apiVersion,
+    kind: "Receiver",
+    metadata: { name, namespace },
+    spec: {
+      provider: "generic-oidc",
+      sources: ["app"],
+      oidc: { issuer, audience: "starling", claims: { repository } },
+    },
+  };
+}
+
 export function cluster(name: string, labels: Readonly<Record<string, string>> = {}) {
   return {
     apiVersion,

@@ -15,6 +15,8 @@ const pages = [
   "/clusters/a/syncs/ns/STRANGE",
   "/sources/STRANGE/app?path=STRANGE",
   "/sources/ns/STRANGE",
+  "/receivers/STRANGE/app",
+  "/receivers/ns/STRANGE",
   "/syncgroups/STRANGE/app",
   "/syncs/ns/STRANGE",
   "/syncgroups/STRANGE/app/history",

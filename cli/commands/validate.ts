@@ -5,6 +5,7 @@ import type { ExitReason } from "#cli/session/failure.ts";
 import { readDocuments } from "#cli/session/read-documents.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
+import { secretFormWarnings } from "#shared/fleet/kinds/secret-folder.ts";
 import { neverOpensText } from "#shared/fleet/windows/never-opens.ts";
 
 export interface ValidateOptions {
@@ -22,10 +23,14 @@ export async function validate(session: Session, options: ValidateOptions): Prom
   });
   const now = session.io.now();
   const windows = documents.flatMap(({ document }) => (document.kind === "Window" ? [document] : []));
-  const warnings = windows.flatMap(({ metadata, spec }) => {
+  const closed = windows.flatMap(({ metadata, spec }) => {
     const text = neverOpensText(spec, now);
     return text === undefined ? [] : [`window/${metadata.name}: ${text}`];
   });
+  const secrets = documents.flatMap(({ document }) =>
+    secretFormWarnings(document).map((text) => `${document.kind.toLowerCase()}/${document.metadata.name}: ${text}`),
+  );
+  const warnings = [...closed, ...secrets];
   const { output } = session.options;
   if (isData(output)) {
     session.io.out(serialise({ valid: true, documents: documents.length, warnings }, output));

@@ -2,17 +2,11 @@ import { serialise } from "#cli/format/serialise.ts";
 import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
-
-/** `GET /v1/whoami`. */
-interface WhoAmI {
-  /** The ARN that the installation reads from the signature, and writes to the audit log. */
-  readonly principal: string;
-  readonly installation: string;
-}
+import { askWhoAmI } from "#cli/session/who-am-i.ts";
 
 /** Prints the principal that the installation sees. @throws CliFailure when it does not answer, or refuses. */
 export async function whoami(session: Session): Promise<ExitReason> {
-  const answer = await session.api.call<WhoAmI>({ method: "GET", path: "/v1/whoami" });
+  const answer = await askWhoAmI(session);
   const { output } = session.options;
   if (isData(output)) {
     session.io.out(serialise(answer, output));

@@ -1,8 +1,10 @@
 import type { Changes } from "#cli/seeing/changes.ts";
 import { usageFailure } from "#cli/session/failure.ts";
-import { readDocuments } from "#cli/session/read-documents.ts";
+import { type CheckedDocument, invalid, readDocuments, reported } from "#cli/session/read-documents.ts";
 import type { Session } from "#cli/session/session.ts";
+import { askWhoAmI } from "#cli/session/who-am-i.ts";
 import { defined } from "#shared/base/defined.ts";
+import { secretProblems, secretsOf } from "#shared/fleet/kinds/secret-folder.ts";
 
 /** The flags with which `render`, `plan` and `diff` replace parts of the installation. */
 export interface ChangeOptions {
@@ -45,12 +47,24 @@ export async function readChanges(session: Session, options: ChangeOptions): Pro
           folders: options.recursive === true ? "recursive" : "flat",
           ...defined({ namespace }),
         });
+  if (!isOffline) await refuseUnreadableSecrets(session, documents);
   return {
     documents: documents.map(({ document }) => document),
     folders,
     revisions,
     from: isOffline ? "documents alone" : "installation",
   };
+}
+
+/** The installation says its name, which is a part of the names that it can read. */
+async function refuseUnreadableSecrets(session: Session, documents: readonly CheckedDocument[]): Promise<void> {
+  const naming = documents.filter(({ document }) => secretsOf(document).length > 0);
+  if (naming.length === 0) return;
+  const { installation } = await askWhoAmI(session);
+  const problems = naming.flatMap(({ document, from }) =>
+    secretProblems(document, installation).map((problem) => ({ from, ...problem })),
+  );
+  if (problems.length > 0) throw invalid({ lines: reported(problems), count: problems.length }, documents.length);
 }
 
 /**

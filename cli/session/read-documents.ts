@@ -4,6 +4,7 @@ import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import { type ForeignHelp, foreignHelp } from "#cli/session/foreign-documents.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { hasNamespace } from "#cli/session/kind-names.ts";
+import { trustedRootProblems } from "#shared/adapters/signatures/trust-material.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { isJsonObject, type Json } from "#shared/base/json.ts";
@@ -84,7 +85,7 @@ export async function readDocuments(io: CliIo, request: FileRequest): Promise<re
   for (const given of documents) {
     const from = withNamespace(given, request.namespace?.name);
     const parsed = parseDocument(withoutServerFields(from.value));
-    const found = parsed.ok ? problemsOf(parsed.document, request) : parsed.problems;
+    const found = parsed.ok ? await problemsOf(parsed.document, request) : parsed.problems;
     for (const problem of found) problems.push({ from, ...problem });
     if (parsed.ok) checked.push({ document: parsed.document, from });
   }
@@ -114,9 +115,9 @@ export function reported(problems: readonly ProblemInFile[]): readonly string[] 
   return problems.slice(0, reportedProblems).map((problem) => problemLine(problem.from, problem));
 }
 
-function problemsOf(document: Document, { namespace }: FileRequest): readonly FieldProblem[] {
+async function problemsOf(document: Document, { namespace }: FileRequest): Promise<readonly FieldProblem[]> {
   const { metadata } = document;
-  const problems = semanticProblems(document);
+  const problems = [...semanticProblems(document), ...(await trustedRootProblems(document))];
   if (namespace?.saidBy !== "flag" || !("namespace" in metadata) || metadata.namespace === namespace.name)
     return problems;
   const message = `is ${metadata.namespace}, but -n is ${namespace.name}; omit -n, or change one of them`;

@@ -16,6 +16,7 @@ import {
 } from "#functions/api/write/object-change.ts";
 import { paceWarnings } from "#functions/api/write/pace-warnings.ts";
 import { refuseCycles } from "#functions/api/write/refuse-cycles.ts";
+import { judgeSecrets } from "#functions/api/write/secret-problems.ts";
 import { sourceWarnings } from "#functions/api/write/source-warnings.ts";
 import { stageWarnings } from "#functions/api/write/stage-warnings.ts";
 import { valueWarnings } from "#functions/api/write/value-warnings.ts";
@@ -65,7 +66,7 @@ export interface ApplyAnswer {
  * @throws StarlingError `Invalid` with every problem; `ConfirmationRequired` with what would be deleted; `Deleting`.
  */
 export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Promise<ApplyAnswer> {
-  const documents = checkDocuments(request.documents);
+  const documents = await checkDocuments(request.documents);
   const current = await readCurrent(ports, documents);
   const { installation, bucketRules } = ports;
   refuseImpossible(documents, { current, installation, bucketRules });
@@ -79,8 +80,9 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   const windows = windowWarnings(documents, ports.clock.now());
   const buckets = bucketWarnings(documents, bucketRules);
   const approvers = approverWarnings(documents, ports.personalRoles);
+  const secrets = documents.map((document, index) => judgeSecrets(document, current[index], installation).warnings);
   const warnings = documents.map((_, index) =>
-    [sources, buckets, clusters, groups, windows, stages, approvers, values, pace].flatMap(
+    [sources, buckets, secrets, clusters, groups, windows, stages, approvers, values, pace].flatMap(
       (found) => found[index] ?? [],
     ),
   );
@@ -179,7 +181,7 @@ interface Present {
 
 /**
  * Checks that depend on the existing object or the installation: an object that is being deleted, fields that cannot
- * change, and alarms that cannot be read.
+ * change, and secrets and alarms that cannot be read.
  */
 function refuseImpossible(
   documents: readonly Document[],
@@ -196,6 +198,8 @@ function refuseImpossible(
     const problem = document.kind === "Cluster" ? addressProblem(document, before) : undefined;
     if (problem !== undefined) problems.push({ document: index, object, ...problem });
     for (const found of ownBucketProblems(document, bucketRules)) problems.push({ document: index, object, ...found });
+    for (const { field, message } of judgeSecrets(document, before, installation).refused)
+      problems.push({ document: index, object, field, message });
     for (const found of alarmProblems(document, installation)) problems.push({ document: index, object, ...found });
     if (document.kind === "Sync" && before?.type === "Sync" && before.spec.cluster !== document.spec.cluster) {
       const message = `is ${document.spec.cluster}, was ${before.spec.cluster}, and cannot change: delete this Sync and write another for ${document.spec.cluster}`;

@@ -1,5 +1,6 @@
 import { documentReference, referenceText } from "#functions/api/request/reference.ts";
 import { type DocumentProblem, invalidDocuments } from "#functions/api/request/refusal.ts";
+import { trustedRootProblems } from "#shared/adapters/signatures/trust-material.ts";
 import { withoutServerFields } from "#shared/fleet/api/exported.ts";
 import { type Document, parseDocument } from "#shared/fleet/kinds/document.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
@@ -8,7 +9,7 @@ import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
  * Checks every document against its schema, and for rules that a schema cannot state.
  * @throws StarlingError `Invalid` with all problems of all documents: one wrong document refuses them all.
  */
-export function checkDocuments(values: readonly unknown[]): readonly Document[] {
+export async function checkDocuments(values: readonly unknown[]): Promise<readonly Document[]> {
   const documents: Document[] = [];
   const problems: DocumentProblem[] = [];
   const seen = new Map<string, number>();
@@ -20,7 +21,8 @@ export function checkDocuments(values: readonly unknown[]): readonly Document[] 
       for (const problem of parsed.problems) problems.push({ document: index, ...name, ...problem });
       continue;
     }
-    for (const problem of semanticProblems(parsed.document)) problems.push({ document: index, ...name, ...problem });
+    const wrong = [...semanticProblems(parsed.document), ...(await trustedRootProblems(parsed.document))];
+    for (const problem of wrong) problems.push({ document: index, ...name, ...problem });
     const key = JSON.stringify(documentReference(parsed.document));
     const first = seen.get(key);
     if (first !== undefined) {

@@ -5,7 +5,8 @@ import {
   type SignatureRefusal,
   type SignatureVerdict,
 } from "#shared/adapters/signatures/cosign-signature.ts";
-import { trustMaterialOf, verifyKeyless } from "#shared/adapters/signatures/verify-keyless.ts";
+import { trustMaterialOf } from "#shared/adapters/signatures/trust-material.ts";
+import { verifyKeyless } from "#shared/adapters/signatures/verify-keyless.ts";
 import { type SignedArtifact, verifyWithKeys } from "#shared/adapters/signatures/verify-with-keys.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";

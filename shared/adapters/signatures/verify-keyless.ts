@@ -20,15 +20,6 @@ export interface TrustedIdentities {
   readonly identities: readonly { readonly issuer: LinearRegex; readonly subject: LinearRegex }[];
 }
 
-/** @param json - the text of a `trusted_root.json`. @throws Error that says what is wrong with it. */
-export async function trustMaterialOf(json: string): Promise<TrustMaterial> {
-  const [{ toTrustMaterial }, { TrustedRoot }] = await Promise.all([
-    import("@sigstore/verify"),
-    import("@sigstore/protobuf-specs"),
-  ]);
-  return toTrustMaterial(TrustedRoot.fromJSON(JSON.parse(json)));
-}
-
 export async function verifyKeyless(
   found: CosignSignature,
   artifact: SignedArtifact,

@@ -2,7 +2,7 @@ import { isJsonObject } from "#shared/base/json.ts";
 
 const mediaType = "application/vnd.dev.sigstore.trustedroot";
 
-/** The form of a `trusted_root.json`; its keys and certificates are read when a signature is verified. @returns what is wrong with it. */
+/** The form of a `trusted_root.json`; the library that verifies reads its keys and certificates. @returns what is wrong with it. */
 export function trustedRootProblem(text: string): string | undefined {
   const remedy = "give the text of a trusted_root.json, as cosign trusted-root create writes it";
   let root: unknown;

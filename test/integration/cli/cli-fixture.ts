@@ -192,7 +192,7 @@ apiVersion: starling.dev/v1alpha1
 kind: Cluster
 metadata: {name: c1, labels: {env: prod}}
 spec:
-  endpoint: {server: "https://c1.example.com:6443", token: {secret: c1}}
+  endpoint: {server: "https://c1.example.com:6443", token: {secret: starling/clusters/c1}}
 ---
 apiVersion: starling.dev/v1alpha1
 kind: SyncGroup

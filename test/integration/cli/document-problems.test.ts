@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { WritableKind } from "#shared/fleet/kinds/document.ts";
+import { parseDocument, type WritableKind } from "#shared/fleet/kinds/document.ts";
+import { secretFormWarnings } from "#shared/fleet/kinds/secret-folder.ts";
 import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { steadySeed } from "#test/support/run-seed.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
@@ -61,7 +62,10 @@ const right: Readonly<Record<WritableKind, object>> = {
     apiVersion,
     kind: "Cluster",
     metadata: { name: "eu-1", labels: { env: "prod" } },
-    spec: { endpoint: { server: "https://10.0.0.1:6443", token: { secret: "a" } }, values: { domain: "x" } },
+    spec: {
+      endpoint: { server: "https://10.0.0.1:6443", token: { secret: "starling/clusters/a" } },
+      values: { domain: "x" },
+    },
   },
   ClusterValues: {
     apiVersion,
@@ -161,8 +165,13 @@ const documents = fc
     }
     return document;
   })
-  // Only the API knows whether a cluster was discovered.
-  .filter((document) => !isRestOfCluster(document));
+  // Only the API knows whether a cluster was discovered, and which secrets its installation reads.
+  .filter((document) => !isRestOfCluster(document) && !namesOtherSecret(document));
+
+function namesOtherSecret(document: unknown): boolean {
+  const parsed = parseDocument(document);
+  return parsed.ok && secretFormWarnings(parsed.document).length > 0;
+}
 
 function isRestOfCluster(document: unknown): boolean {
   const { kind, spec } = document as { readonly kind?: unknown; readonly spec?: unknown };
@@ -253,6 +262,32 @@ describe("validate, apply and the API", () => {
     expect(lines[99]).toMatch(/^stdin:\d+: Cluster\/c1: metadata\.labels\.env must be a Kubernetes label value/);
     expect(lines[100]).toBe("and 4900 more");
     expect(lines[101]).toBe("error: 5000 problems in 5000 documents; nothing was applied");
+  });
+
+  test("validate warns of a secret that no installation reads, and a plan with it asks the installation and refuses it", async () => {
+    const source = (secret: string) =>
+      JSON.stringify({
+        ...right.Source,
+        metadata,
+        spec: { git: { url: "https://github.com/acme/app", credentials: { secret, kind: "basic" } } },
+      });
+    const warned = await cli.run("validate -f -", { input: source("registry") });
+    expect(warned).toMatchObject({ code: 0, out: "1 document is valid\n" });
+    expect(warned.err).toBe(
+      `warning: source/${metadata.name}: spec.git.credentials.secret is not below INSTALLATION/git/, and Starling reads no other secret for a Source; write the name of one there, such as starling/git/shop\n`,
+    );
+    expect((await cli.run("validate -f -", { input: source("starling/git/a") })).err).toBe("");
+
+    for (const command of ["plan app -f - -n payments", "apply -f - -n payments"]) {
+      const refused = await cli.run(command, {
+        input: source("other/git/a").replace(`"${metadata.namespace}"`, '"payments"'),
+      });
+      expect(refused.code).toBe(2);
+      expect(refused.err).toMatch(
+        /^stdin:1: Source\/\w+: spec\.git\.credentials\.secret is not below starling\/git\//m,
+      );
+      expect(refused.err).toContain("nothing was applied");
+    }
   });
 
   test("validate warns of a Window that never opens, as text and as data, and calls the document valid", async () => {

@@ -48,7 +48,7 @@ const source = {
 function fleetFile(order: (index: number) => number): string {
   const fleet = Array.from({ length: clusters }, (_, place) => {
     const index = order(place);
-    const endpoint = { server: "https://127.0.0.1:1", token: { secret: "s" } };
+    const endpoint = { server: "https://127.0.0.1:1", token: { secret: "starling/clusters/s" } };
     return {
       ...head,
       kind: "Cluster",

@@ -84,7 +84,7 @@ spec: {git: {url: "https://git.example/app"}}
 `;
 const clusterText = (name: string) => `${head}kind: Cluster
 metadata: {name: ${name}, labels: ${labelsOf(name)}}
-spec: {endpoint: {server: "https://${name}.example.com:6443", token: {secret: ${name}}}}
+spec: {endpoint: {server: "https://${name}.example.com:6443", token: {secret: starling/clusters/${name}}}}
 `;
 const groupText = (name: string, from: string, rest = "") => `${head}kind: SyncGroup
 metadata: {name: ${name}, namespace: shop}

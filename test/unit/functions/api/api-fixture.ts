@@ -149,7 +149,7 @@ export function cluster(name: string, labels: Readonly<Record<string, string>> =
     apiVersion,
     kind: "Cluster",
     metadata: { name, labels },
-    spec: { endpoint: { server: `https://${name}.example.com:6443`, token: { secret: `starling/${name}` } } },
+    spec: { endpoint: { server: `https://${name}.example.com:6443`, token: { secret: `starling/clusters/${name}` } } },
   };
 }
 

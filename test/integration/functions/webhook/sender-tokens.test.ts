@@ -9,6 +9,7 @@ import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { movedHttp } from "#test/support/moved-http.ts";
+import { polledNames } from "#test/support/polled-names.ts";
 import { discoveryPath, keysPath, startTokenIssuer, type TokenIssuer } from "#test/support/token-issuer.ts";
 import { WebhookWorld } from "#test/support/webhook-world.ts";
 
@@ -55,8 +56,8 @@ const accepted = { status: 202, woken: ["main", "other"] };
 async function deliver(token: string | undefined, { body = "", path = at, scheme = "Bearer" } = {}) {
   const headers = token === undefined ? {} : { authorization: `${scheme} ${token}` };
   const answer = await fetch(`${front.url}/hook/${path}`, { method: "POST", headers, body });
-  const woken = world.sender.take().map((message) => ("source" in message ? message.source?.name : undefined));
-  return { status: answer.status, body: (await answer.json()) as object, woken: woken.toSorted() };
+  const woken = polledNames(world.sender.take());
+  return { status: answer.status, body: (await answer.json()) as object, woken };
 }
 
 const b64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");

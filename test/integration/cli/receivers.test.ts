@@ -44,7 +44,9 @@ async function deliver(url: string) {
   });
   const { headers, body } = recorded("github", "push");
   const { statusCode } = await handler({ rawPath: new URL(url).pathname, headers, body }, {});
-  const polled = sender.take().map((message) => ("source" in message ? message.source : undefined));
+  const polled = sender
+    .take()
+    .flatMap((message) => (message.to === "resolve" ? [message.source, ...(message.besides ?? [])] : []));
   return { statusCode, polled };
 }
 

@@ -36,7 +36,8 @@ export async function verify(session: Session, name: string, options: VerifyOpti
   const path = pathOfObject({ kind: "Source", name }, session.namespace());
   const asked = askedIn(options);
   const source = await session.api.call<SourceObject>({ method: "GET", path });
-  const verdict = verificationOf(source) === undefined ? notDemanded(source) : await judge(session, source, asked);
+  const isDemanded = verificationOf(source) !== undefined;
+  const verdict = isDemanded ? await judge(session, source, asked) : await formerVerdict(session, source, asked);
   const { output } = session.options;
   session.io.out(isData(output) ? serialise(verdict, output) : verdictText(verdict, session.io.now()));
   return verdict.verified ? "done" : "no";
@@ -65,10 +66,28 @@ function verificationOf({ spec }: SourceObject): object | undefined {
   return "verify" in upstream ? upstream.verify : undefined;
 }
 
+/** A Source that demands nothing now may have demanded a signature of a revision before. */
+async function formerVerdict(session: Session, source: SourceObject, asked: Asked): Promise<SourceVerdict> {
+  const stored = asked === undefined ? undefined : await storedVerdict(session, source, asked);
+  return stored?.verified === true ? stored : notDemanded(source);
+}
+
 function notDemanded(source: SourceObject): SourceVerdict {
-  const { kind } = upstreamOf(source.spec);
-  const message = `the Source takes everything: spec.${kind}.verify is not set`;
-  return refusedBy("starling", { ...headOf(source), reason: "NotDemanded", message });
+  return refusedBy("starling", { ...headOf(source), reason: "NotDemanded", message: whyNot(source) });
+}
+
+function whyNot({ spec }: SourceObject): string {
+  const { kind } = upstreamOf(spec);
+  switch (kind) {
+    case "archive":
+      return "an archive has no verify: spec.archive.sha256 says which bytes the Source takes";
+    case "s3":
+      return "a bucket has no verify: the Source takes what is in it, and the policy of the bucket says who writes there";
+    case "external":
+      return "pushed versions have no verify: spec.external.principals says who may push";
+    default:
+      return `the Source takes everything: spec.${kind}.verify is not set`;
+  }
 }
 
 async function judge(session: Session, source: SourceObject, asked: Asked): Promise<SourceVerdict> {

@@ -171,6 +171,32 @@ describe.skipIf(!hasKeygen)("starling source verify (with ssh-keygen)", () => {
     expect(await verifyApp()).toMatchObject({ code: 1, json: { reason: "NotPolled" } });
   });
 
+  test("a former revision keeps its verdict after the Source demands no signature any more", async () => {
+    const commit = at.made.commit("a: 1", bot);
+    const { git } = specOf("HEAD", [bot]) as { git: { verify?: object } };
+    await world.put({ git });
+    await world.resolve();
+    const { verify: _verify, ...open } = git;
+    await world.put({ git: open });
+    expect(await verifyApp()).toMatchObject({ code: 1, json: { reason: "NotDemanded" } });
+    expect(await verifyApp(`--commit ${commit}`)).toMatchObject({ code: 0, json: { verified: true } });
+  });
+
+  test.each([
+    [
+      { archive: { url: "https://files.acme.example/a.tgz", sha256: "a".repeat(64) } },
+      "spec.archive.sha256 says which",
+    ],
+    [{ s3: { bucket: "acme-manifests" } }, "the policy of the bucket says who writes there"],
+    [{ external: { principals: ["arn:aws:iam::111122223333:role/ci"] } }, "spec.external.principals says who may push"],
+  ])("a Source of %j has nothing to verify, and the command says what it trusts instead", async (spec, why) => {
+    await world.put(spec);
+    const { code, out, json } = await verifyApp();
+    expect({ code, json }).toMatchObject({ code: 1, json: { reason: "NotDemanded" } });
+    expect(out).toMatch(/ (has|have) no verify: /);
+    expect(out).toContain(why);
+  });
+
   test("a version of a chart has the verdict of its time, and one without provenance the reason", async () => {
     const registry = await startRegistryServer();
     const key = await pgpKey();

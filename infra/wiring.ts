@@ -148,8 +148,22 @@ export class Wiring extends Construct {
       access: {
         STARLING_TABLE: rowsOf(table, {
           // The directories, for the survey.
-          read: [...objects, ...listed, partitions.clusters, partitions.rollouts, partitions.renderings],
-          update: [...objects, partitions.clusters, partitions.rollouts, partitions.renderings, partitions.tick],
+          read: [
+            ...objects,
+            ...listed,
+            partitions.clusters,
+            partitions.rollouts,
+            partitions.renderings,
+            partitions.pins,
+          ],
+          update: [
+            ...objects,
+            partitions.clusters,
+            partitions.rollouts,
+            partitions.renderings,
+            partitions.pins,
+            partitions.tick,
+          ],
           indexes: ["due"],
         }),
         STARLING_INSTALLATION: plain(installationId),
@@ -189,6 +203,7 @@ export class Wiring extends Construct {
             partitions.renderings,
             partitions.events,
             partitions.revisions,
+            partitions.pins,
             partitions.tick,
           ],
           put: [
@@ -198,7 +213,7 @@ export class Wiring extends Construct {
             partitions.freezeState,
             partitions.checks,
           ],
-          update: [partitions.fleetVersion, partitions.windowState, partitions.cordonState],
+          update: [partitions.fleetVersion, partitions.windowState, partitions.cordonState, partitions.pins],
           delete: [
             partitions.sources,
             ...receivers,
@@ -330,8 +345,10 @@ export class Wiring extends Construct {
       env: resolveEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: [partitions.sources, partitions.uses, partitions.hostLimits, partitions.revisions],
-          put: [partitions.sources, partitions.revisions, partitions.hostLimits],
+          read: [...ofNamespaces, partitions.uses, partitions.hostLimits, partitions.revisions, partitions.pins],
+          put: [partitions.sources, partitions.revisions, partitions.hostLimits, partitions.pins],
+          update: [partitions.pins],
+          delete: [partitions.pins],
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts", "uploads"], write: ["artifacts"] }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
@@ -383,6 +400,7 @@ export class Wiring extends Construct {
             partitions.cordonState,
             partitions.rollouts,
             partitions.renderings,
+            partitions.pins,
           ],
           put: [
             partitions.syncGroups,

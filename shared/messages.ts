@@ -18,7 +18,8 @@ export type OwnerRef = z.infer<typeof ownerRef>;
 
 /**
  * api, webhook, render, tick, resolve -> resolve: poll the Source's reference, and those of other Sources of the same
- * upstream, `besides`. `lost` is an unreadable artifact of that `revision`.
+ * upstream, `besides`. `lost` is an unreadable artifact of that `revision`. With `pin`, find this revision, at which templates
+ * stay, and leave the reference alone.
  */
 export const resolveMessage = z.strictObject({
   to: z.literal("resolve"),
@@ -26,6 +27,7 @@ export const resolveMessage = z.strictObject({
   besides: z.array(objectRef).optional(),
   lost: z.string().optional(),
   revision: z.string().optional(),
+  pin: z.string().optional(),
 });
 
 /**

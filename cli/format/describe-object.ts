@@ -173,7 +173,7 @@ export function describeGroup({
   const { clusters } = status;
   const templates = spec.templates.map((template) => [
     template.name,
-    `source/${template.source}`,
+    `source/${template.source}${template.revision === undefined ? "" : ` at ${template.revision}`}`,
     `path ${template.path}`,
     `prune ${template.apply.prune ? "on" : "off"}`,
     `drift ${template.apply.drift}`,

@@ -37,7 +37,12 @@ export function describeSync({ sync, events, objects, inputs = [], columns, now 
       ["Namespace", metadata.namespace],
       ["Group", status.group === undefined ? undefined : `${status.group}   Template: ${status.template ?? ""}`],
       ["Cluster", spec.cluster],
-      ["From", spec.source === "" ? undefined : `source/${spec.source}   path ${spec.path}`],
+      [
+        "From",
+        spec.source === ""
+          ? undefined
+          : `source/${spec.source}${spec.revision === undefined ? "" : ` at ${spec.revision}`}   path ${spec.path}`,
+      ],
       ["Suspended", operations?.suspended === undefined ? undefined : actText(operations.suspended)],
       ["Frozen", status.frozen === undefined ? undefined : frozenText(status.frozen)],
       ["Out of sync", outOfSyncText(sync)],

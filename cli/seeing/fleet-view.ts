@@ -3,7 +3,7 @@
 import { requireReadable } from "#cli/format/require-readable.ts";
 import type { Changes } from "#cli/seeing/changes.ts";
 import { type LocalArtifact, readLocalArtifact } from "#cli/seeing/local-artifact.ts";
-import { readRevision } from "#cli/seeing/source-revision.ts";
+import { readPin, readRevision } from "#cli/seeing/source-revision.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import { listPath, pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -23,13 +23,8 @@ import type {
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { effectiveValues, inOrder } from "#shared/fleet/effective-values.ts";
 import { upstreamOf } from "#shared/fleet/kinds/source.ts";
-import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
-import {
-  desiredPlan,
-  type PlannedArtifact,
-  type PlannedOwner,
-  relationOf,
-} from "#shared/fleet/rollout/desired-plan.ts";
+import { type SourcePin, templatePins, templateSources } from "#shared/fleet/kinds/template-sources.ts";
+import { desiredPlan, type PlannedOwner, relationOf, type SourceFacts } from "#shared/fleet/rollout/desired-plan.ts";
 import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Discovered, Operations, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
@@ -140,14 +135,14 @@ function writtenOf(
 }
 
 interface SourceArtifacts {
-  readonly artifacts: ReadonlyMap<string, { readonly status: { readonly artifact?: PlannedArtifact } }>;
+  readonly artifacts: ReadonlyMap<string, SourceFacts>;
   readonly local: FleetView["local"];
 }
 
 async function artifactsOf(session: Session, desired: PlannedOwner, changes: Changes): Promise<SourceArtifacts> {
-  const artifacts = new Map<string, { readonly status: { readonly artifact?: PlannedArtifact } }>();
+  const artifacts = new Map<string, SourceFacts>();
   const local = new Map<string, LocalArtifact>();
-  const names = [...sourceNamesOf(desired)];
+  const names = [...followedBy(desired)];
   const onlyOne = changes.revisions.get("");
   if (onlyOne !== undefined && names.length > 1) {
     const next = names.map((name) => `--revision ${quoted(`${name}=${onlyOne}`)}`).join(" or ");
@@ -161,7 +156,52 @@ async function artifactsOf(session: Session, desired: PlannedOwner, changes: Cha
       artifacts.set(name, { status: { artifact: read.artifact } });
     } else if (found?.status !== undefined) artifacts.set(name, { status: found.status });
   }
+  for (const pin of templatePins(relationOf(desired).templates)) {
+    const read = await pinned(session, { desired, pin, isFollowed: names.includes(pin.source) }, changes);
+    if (read === undefined) continue;
+    local.set(read.artifact.digest, read);
+    const { status = {}, pins = new Map() } = artifacts.get(pin.source) ?? {};
+    artifacts.set(pin.source, { status, pins: new Map([...pins, [pin.revision, { artifact: read.artifact }]]) });
+  }
   return { artifacts, local };
+}
+
+/** Names of the Sources that it follows; a template that stays at a revision does not follow its own. */
+function followedBy(owner: PlannedOwner): ReadonlySet<string> {
+  return new Set(
+    relationOf(owner).templates.flatMap((template) =>
+      template.revision === undefined
+        ? templateSources(template)
+        : templateSources(template).filter((name) => name !== template.source),
+    ),
+  );
+}
+
+interface PinQuery {
+  readonly desired: PlannedOwner;
+  readonly pin: SourcePin;
+  /** Whether something else follows the Source. */
+  readonly isFollowed: boolean;
+}
+
+/** The artifact at which a template stays; undefined if there is no such Source. */
+async function pinned(
+  session: Session,
+  { desired, pin: { source: name, revision }, isFollowed }: PinQuery,
+  changes: Changes,
+): Promise<LocalArtifact | undefined> {
+  const { folders, revisions, from } = changes;
+  const flag = folders.has(name) ? "--source" : "--revision";
+  if (!isFollowed && (folders.has(name) || revisions.has(name) || revisions.has("")))
+    throw usageFailure(
+      `${desired.name} stays at revision ${revision} of Source ${name}, whatever ${flag} says`,
+      `starling plan -f FILE   (with another revision in the template)`,
+    );
+  const found = await knownSource(session, { namespace: desired.namespace, name }, changes);
+  if (found === undefined) return undefined;
+  const { namespace, type: kind } = desired;
+  const owner = { namespace, kind, name: desired.name };
+  return readPin(session, { owner, name, spec: found.spec, revision }, from);
 }
 
 /** Names of the Sources of its templates. */
@@ -199,17 +239,26 @@ async function sourceOf(
   session: Session,
   namespace: string,
   name: string,
-  { documents, from, folders, revisions }: Changes,
+  changes: Changes,
+): Promise<KnownSource | undefined> {
+  const { from, folders, revisions } = changes;
+  if (from === "documents alone" && !folders.has(name) && !revisions.has(name) && !revisions.has(""))
+    throw usageFailure(`the content of Source ${name} is not known`, `--source ${name}=FOLDER`);
+  return knownSource(session, { namespace, name }, changes);
+}
+
+/** The Source of the documents, otherwise of the installation; undefined if there is none. */
+async function knownSource(
+  session: Session,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  { documents, from }: Pick<Changes, "documents" | "from">,
 ): Promise<KnownSource | undefined> {
   const written = documents.find(
     (document) =>
       document.kind === "Source" && document.metadata.namespace === namespace && document.metadata.name === name,
   );
   const spec = written?.kind === "Source" ? written.spec : undefined;
-  if (from === "documents alone") {
-    if (folders.has(name) || revisions.has(name) || revisions.has("")) return spec && { spec };
-    throw usageFailure(`the content of Source ${name} is not known`, `--source ${name}=FOLDER`);
-  }
+  if (from === "documents alone") return spec && { spec };
   const path = pathOfObject({ kind: "Source", name }, namespace);
   const found = await session.api
     .call<SourceObject | UnreadableObject>({ method: "GET", path })

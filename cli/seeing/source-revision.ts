@@ -5,13 +5,15 @@ import type { Changes } from "#cli/seeing/changes.ts";
 import { type ArtifactAbout, artifactOf, type LocalArtifact } from "#cli/seeing/local-artifact.ts";
 import { storedArtifact } from "#cli/seeing/stored-files.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
-import { pathOfObject } from "#cli/session/kind-names.ts";
+import { artifactsPath, pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
+import { isNotFound } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
+import type { ArtifactItem } from "#shared/fleet/api/artifact-item.ts";
 import type { RevisionItem } from "#shared/fleet/api/history-item.ts";
-import type { HelmUpstream, Upstream } from "#shared/fleet/kinds/source.ts";
+import { type HelmUpstream, type SourceSpec, type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { GitRemote, GitRepository } from "#shared/ports.ts";
 import {
@@ -63,6 +65,40 @@ export async function readRevision(
     );
     return stored;
   }
+}
+
+/**
+ * The revision at which a template stays: from the installation, otherwise from its upstream.
+ * @throws CliFailure when neither has it, with what to do.
+ */
+export async function readPin(
+  session: Session,
+  { spec, ...asked }: Omit<SourceRevisionQuery, "upstream" | "paths"> & { readonly spec: SourceSpec },
+  from: Changes["from"],
+): Promise<LocalArtifact> {
+  const { paths } = spec;
+  const { owner, name, revision } = asked;
+  if (spec.git?.ref?.branch === revision)
+    throw usageFailure(`revision ${revision} of Source ${name} is the branch that it follows`, "leave revision out");
+  const item = from === "installation" ? await artifactNamed(session, asked) : undefined;
+  if (item === undefined) return readRevision(session, { ...asked, upstream: upstreamOf(spec), paths }, from);
+  const files = await storedArtifact(session, { namespace: owner.namespace, name }, item.digest);
+  const own = files.filter((file) => isWithin(file.path, paths));
+  return artifactOf(own, aboutOf({ name, paths }, item.revision));
+}
+
+/** The artifact that the installation has of a revision; undefined if it has none. */
+async function artifactNamed(
+  session: Session,
+  { owner, name, revision }: Pick<SourceRevisionQuery, "owner" | "name" | "revision">,
+): Promise<ArtifactItem | undefined> {
+  const query = { reference: revision };
+  const list = { path: artifactsPath(name, owner.namespace), limit: 1, query };
+  const found = await readList<ArtifactItem>(session, list).catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+  return found?.items[0];
 }
 
 /** A revision that the installation stored; only git over HTTPS is asked from here. */

@@ -4,6 +4,7 @@ import { untilOf } from "#functions/resolve/host-limits.ts";
 import { findIncluded, includedQuestion } from "#functions/resolve/included.ts";
 import { locate } from "#functions/resolve/locate.ts";
 import { bringBack, isLostArtifact, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
+import { resolvePin } from "#functions/resolve/resolve-pin.ts";
 import { retainRevisions } from "#functions/resolve/retain-revisions.ts";
 import { followedText, SharedUpstream } from "#functions/resolve/share-upstream.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
@@ -91,6 +92,8 @@ interface Poll {
  * Source, that one is asked to poll again at its end, so that the newest of many pushes is fetched. A revision at which
  * invocations died waits for a back-off.
  *
+ * A message that names a revision at which templates stay is about that one alone.
+ *
  * A failure of the upstream is written into the row, keeps the last good artifact, and is tried again with back-off. Only a failure
  * of the table or the queue is thrown.
  */
@@ -104,6 +107,8 @@ export async function resolveSource(
   // An invocation that died may have died of one of them.
   if (receives > 1 && besides.length > 0) return ports.sender.send(sources.flatMap((each) => pollMessage([each])));
   const poll = { id: ports.ids.unique(), message, context, givenMs: context.getRemainingTimeInMillis(), ports };
+  const { pin } = message;
+  if (pin !== undefined) return resolvePin({ source, revision: pin, timeLeftMs: timeLeftOf(poll) }, ports);
   const conflicts = new Map<string, number>();
   for (let left: readonly Named[] = sources, round = 1; left.length > 0; round++) {
     // The rows are read before the listing: one that is changed meanwhile may know more, and is not overwritten.

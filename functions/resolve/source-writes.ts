@@ -1,5 +1,6 @@
 /** Writes the result of a poll, and informs the owners and Sources that use the Source. */
 
+import { wakePins } from "#functions/resolve/resolve-pin.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -7,6 +8,7 @@ import { isConflict } from "#shared/base/errors.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
+import type { PinRow } from "#shared/fleet/rows/pin-row.ts";
 import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
 import { diedMessage, type FetchDecision, interrupted } from "#shared/fleet/sources/source-fetch.ts";
@@ -64,6 +66,8 @@ export type Settle = (row: SourceRow) => SourceStatus;
  * @throws ConflictError when the row has another spec or another fetch by now.
  */
 export async function conclude(polled: SourceRow, settle: Settle, ports: SourceWritePorts): Promise<boolean> {
+  const concerned = pinsConcerned(polled, settle(polled));
+  if (concerned !== undefined) await wakePins(polled, concerned, ports);
   const { row, next } = await writeSettled(polled, settle, ports);
   const desired = isRequested(row, next.status);
   const { artifact } = next.status;
@@ -88,6 +92,15 @@ export async function conclude(polled: SourceRow, settle: Settle, ports: SourceW
     if (!isConflict(error)) throw error;
   }
   return desired;
+}
+
+/** Another spec, or a reconcile, concerns all revisions at which templates stay; a new artifact those that are not found. */
+function pinsConcerned({ status }: SourceRow, next: SourceStatus): ((row: PinRow) => boolean) | undefined {
+  const { observedGeneration, handledReconcile, artifact } = next;
+  if (status.observedGeneration !== observedGeneration || status.handledReconcile !== handledReconcile)
+    return () => true;
+  const isMoved = artifact !== undefined && isOther(status.artifact, artifact);
+  return isMoved ? ({ failure }) => failure !== undefined : undefined;
 }
 
 /** Keeps the fetched artifact when another writer changed the row but left this fetch in charge. */

@@ -18,17 +18,26 @@ interface StoredPorts {
 const mostRead = 1000;
 
 /** The newest artifact that the Source had of a revision, under the same spec and with the same included artifacts; undefined when it is not stored any more. */
-export async function storedRevision(
+export function storedRevision(
   row: SourceRow,
   { revision, included }: { readonly revision: string; readonly included: readonly IncludedArtifact[] },
   ports: StoredPorts,
 ): Promise<Artifact | undefined> {
   const desired = madeFrom(row.spec, revision, included);
+  return storedAmong(row, (artifact) => artifact.madeFrom === desired, ports);
+}
+
+/** The newest artifact of the Source's history of which this is true; undefined when it is not stored any more. */
+export async function storedAmong(
+  row: SourceRow,
+  isDesired: (artifact: Artifact) => boolean,
+  ports: StoredPorts,
+): Promise<Artifact | undefined> {
   const query = { ...ranges.revisions(row), newestFirst: true, newer: "kept" } as const;
   let read = 0;
   for await (const one of allItems((start) => ports.table.query({ ...query, ...start }))) {
     if (++read > mostRead) return undefined;
-    if (isNewer(one) || one.artifact.madeFrom !== desired) continue;
+    if (isNewer(one) || !isDesired(one.artifact)) continue;
     if (await isLostArtifact(one.artifact.digest, ports.blobs)) return undefined;
     return keepArtifact(one.artifact, ports);
   }

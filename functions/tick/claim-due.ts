@@ -148,6 +148,9 @@ function isStageRun(key: RowKey): key is RowKeyOf<"StageRun"> {
 
 /** The message that a due row waits for, by the row's key; none for a Source, which shares one with others. */
 function messageFor(key: RowKey): Message[] {
+  const pin = keys.pin.parse(key);
+  if (pin !== undefined)
+    return [{ to: "resolve", source: { namespace: pin.namespace, name: pin.name }, pin: pin.revision }];
   const discovery = keys.discovery.parse(key);
   if (discovery !== undefined) return [{ to: "discover", discovery: discovery.name }];
   const owner = syncOwner(key);

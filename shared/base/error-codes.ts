@@ -111,6 +111,7 @@ type SharedCode =
   | "NoProgress"
   | "OutOfTime"
   | "RenderingLost"
+  | "RevisionNotStored"
   | "RowTooLarge";
 
 export type ErrorCode = (typeof errorCodes)[number] | SharedCode;

@@ -117,6 +117,7 @@ export const reasons = [
   "NothingRolledOut",
   "SourceNotFound",
   "SourceNotReady",
+  "RevisionNotStored",
   "RowTooLarge",
   "NewerRow",
   "NoProgress",

@@ -304,7 +304,7 @@ describe("the permissions of each function", () => {
     ["dashboard", []],
     ["render", ["REND#*"]],
     ["report", ["EVT#*"]],
-    ["resolve", ["LIMIT#*", "NS#*#Source", "REV#*"]],
+    ["resolve", ["LIMIT#*", "NS#*#Source", "PIN#*", "REV#*"]],
     ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FLEETVERSION", "FOUND"]],
     ["apply", ["CHECK#*", "CL#*"]],
   ])("%s writes these partitions and no others", (folder, expected) => {

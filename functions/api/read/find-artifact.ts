@@ -81,6 +81,7 @@ async function artifactNamed(table: Table, row: SourceRow, reference: string): P
   }
   const { artifact } = row.status;
   if (found.length === 0 && artifact !== undefined && matches(artifact)) found.push(...presentOf(row));
+  if (found.length === 0) found.push(...(await pinnedAs(table, row, reference)));
   const [newest] = found;
   if (newest === undefined) {
     const since = oldest === undefined ? "" : `; its revisions are known since ${oldest}`;
@@ -91,6 +92,20 @@ async function artifactNamed(table: Table, row: SourceRow, reference: string): P
     throw refusal("BadRequest", `${reference} is the beginning of ${[...commits].join(" and of ")}; write more of it`);
   }
   return newest;
+}
+
+/** The artifact of a revision at which templates stay, which the Source itself may never have had. */
+async function pinnedAs(table: Table, row: SourceRow, reference: string): Promise<readonly ArtifactItem[]> {
+  const matches = matcherOf(reference);
+  const pins = await Array.fromAsync(
+    allItems((start) => table.query({ ...ranges.pins(row), newer: "kept", ...start })),
+  );
+  const named = pins.flatMap((pin) => {
+    if (isNewer(pin) || pin.artifact === undefined) return [];
+    const isNamed = keys.pin.read(pin).revision === reference || matches(pin.artifact);
+    return isNamed ? [artifactItem(pin.artifact, { present: false })] : [];
+  });
+  return named.slice(0, 1);
 }
 
 async function artifactAsOf({ table, clock }: Ports, row: SourceRow, reference: string): Promise<ArtifactItem> {

@@ -126,13 +126,17 @@ export async function linkArtifact(
   return new HeadedAnswer(body, { [digestHeader]: found.digest });
 }
 
-/** Former artifacts count as well; the newest are requested most. */
+/** Former artifacts count as well, and those at which templates stay; the newest are requested most. */
 async function leaveOutFormer(table: Table, source: ArtifactsRequest["source"], missing: Set<string>): Promise<void> {
   if (missing.size === 0) return;
   const query = { ...ranges.revisions(source), newestFirst: true, newer: "kept" } as const;
   for await (const row of allItems((start) => table.query({ ...query, ...start }))) {
     if (!isNewer(row)) missing.delete(row.artifact.digest);
     if (missing.size === 0) return;
+  }
+  const pins = { ...ranges.pins(source), newer: "kept" } as const;
+  for await (const row of allItems((start) => table.query({ ...pins, ...start }))) {
+    if (!isNewer(row)) missing.delete(row.artifact?.digest ?? "");
   }
 }
 

@@ -6,7 +6,7 @@ import { nextScan } from "#shared/fleet/discovery/next-scan.ts";
 import type { ClusterSelection, SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { addressOf, includedIn } from "#shared/fleet/kinds/source.ts";
-import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
+import { type SourcePin, templatePins, templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { receiverId } from "#shared/fleet/receiver-id.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
@@ -28,6 +28,7 @@ import type {
   UserSyncRow,
   WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
+import { pinRequest } from "#shared/fleet/rows/pin-row.ts";
 import { type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { clustersOf, windowUpdate } from "#shared/fleet/rows/windows-row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
@@ -224,7 +225,25 @@ function ownerChange(before: OwnerRow | undefined, after: OwnerRow, now: Date): 
   const uses = (name: string) => keys.uses({ namespace: after.namespace, name }, owner);
   for (const name of used) if (!usedBefore.has(name)) writes.push({ put: directoryRow(uses(name)) });
   for (const name of usedBefore) if (!used.has(name)) writes.push({ delete: uses(name) });
-  return { after: row, writes, messages: [{ to: "rollout", owner, clusters: [] }], clusters: [] };
+  const pins = pinsToFind(before, after);
+  writes.push(...pins.map((pin) => pinRequest(after.namespace, pin, now)));
+  const messages: Message[] = pins.map(({ source, revision }) => ({
+    to: "resolve",
+    source: { namespace: after.namespace, name: source },
+    pin: revision,
+  }));
+  return { after: row, writes, messages: [...messages, { to: "rollout", owner, clusters: [] }], clusters: [] };
+}
+
+/** The revisions that its templates name anew; all of them when somebody asks for a check. */
+function pinsToFind(before: OwnerRow | undefined, after: OwnerRow): readonly SourcePin[] {
+  if (after.operations.deletion !== undefined) return [];
+  const pins = templatePins(relationOf(after).templates);
+  if (before === undefined || before.operations.reconcile?.number !== after.operations.reconcile?.number) return pins;
+  const known = templatePins(relationOf(before).templates);
+  return pins.filter(
+    (pin) => !known.some(({ source, revision }) => source === pin.source && revision === pin.revision),
+  );
 }
 
 export function syncOwner(row: OwnerRow): Owner {

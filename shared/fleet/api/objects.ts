@@ -400,6 +400,7 @@ export function groupSyncObject(row: SyncRow, group: OwnerRow | undefined, behin
       cluster: row.cluster,
       source: template?.source ?? "",
       path: template?.path ?? "",
+      ...defined({ revision: template?.revision }),
       ...(template?.render === undefined ? {} : { render: template.render }),
       apply: row.desired.apply,
     },

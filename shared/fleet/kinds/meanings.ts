@@ -302,6 +302,8 @@ const meanings: Readonly<Record<string, string>> = {
   "SyncGroup.spec.templates[].render.kustomize":
     "the kustomize built into kubectl; remote bases and plugins are refused",
   "SyncGroup.spec.templates[].render.plain": "every YAML and JSON file of the folder, decoded as kubectl decodes it",
+  "SyncGroup.spec.templates[].revision":
+    "a commit, tag, version or digest of the Source, at which the template stays; left out: it follows the Source",
   "SyncGroup.spec.templates[].source": "a Source of the same namespace",
   "SyncGroup.spec.templates[].substitute":
     "whether $ with a NAME in braces, in the texts of objects, is replaced by that parameter",

@@ -3,6 +3,7 @@ import { boundedList } from "#shared/base/bounded.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
+import { revisionSchema } from "#shared/fleet/kinds/revision-schema.ts";
 import { specialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
 import { renderOptions } from "#shared/source/render-options.ts";
 import { sourcePath } from "#shared/source/source-path.ts";
@@ -35,6 +36,8 @@ export type ApplyOptions = z.infer<typeof applyOptions>;
 const templateFields = {
   /** A Source of the same namespace. */
   source: nameSchema,
+  /** A revision of that Source, at which the template stays. When absent, it follows the Source. */
+  revision: revisionSchema.optional(),
   /**
    * The folder inside the Source; may contain `{{ cluster.name }}`, `{{ cluster.labels.KEY }}`, `{{ cluster.values.KEY
    * }}`.

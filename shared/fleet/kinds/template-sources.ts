@@ -27,3 +27,15 @@ export function pathsTaken(template: Taking, source: string): readonly string[] 
     ...files,
   ];
 }
+
+/** A Source at one of its revisions. */
+export interface SourcePin {
+  readonly source: string;
+  readonly revision: string;
+}
+
+/** The revisions at which templates stay, each once. */
+export function templatePins(templates: readonly Pick<SyncTemplate, "source" | "revision">[]): readonly SourcePin[] {
+  const pins = templates.flatMap(({ source, revision }) => (revision === undefined ? [] : [{ source, revision }]));
+  return [...new Map(pins.map((pin) => [`${pin.source} ${pin.revision}`, pin])).values()];
+}

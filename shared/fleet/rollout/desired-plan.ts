@@ -9,7 +9,7 @@ import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-sel
 import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
-import { pathsTaken, templateSources, valueSources } from "#shared/fleet/kinds/template-sources.ts";
+import { pathsTaken, type SourcePin, templateSources, valueSources } from "#shared/fleet/kinds/template-sources.ts";
 import {
   bindFields,
   boundInputs,
@@ -50,6 +50,19 @@ export type PlannedOwner = Pick<SyncGroupRow, Plannable> | Pick<UserSyncRow, Pla
 /** The facts about a Source's artifact that a plan needs. */
 export type PlannedArtifact = Pick<Artifact, "revision" | "digest" | "charts" | "folders">;
 
+/** The facts about a Source that a plan needs. */
+export interface SourceFacts {
+  readonly status: { readonly artifact?: PlannedArtifact };
+  /** The revisions at which templates stay. */
+  readonly pins?: ReadonlyMap<string, PinFacts> | undefined;
+}
+
+/** A revision of a Source: its artifact, why there is none, or neither until it was looked for. */
+export interface PinFacts {
+  readonly artifact?: PlannedArtifact;
+  readonly failure?: { readonly message: string };
+}
+
 /** A user's Sync is a group of one cluster and one template. */
 export function relationOf(row: PlannedOwner): Relation {
   if (row.type === "SyncGroup") return row.spec;
@@ -66,7 +79,9 @@ export type DesiredPlan =
   /** Why there is nothing to plan yet. */
   | {
       readonly ok: false;
-      readonly reason: Among<"SourceNotFound" | "SourceNotReady" | "RowTooLarge" | "NewerRow" | "NoProgress">;
+      readonly reason: Among<
+        "SourceNotFound" | "SourceNotReady" | "RevisionNotStored" | "RowTooLarge" | "NewerRow" | "NoProgress"
+      >;
       readonly message: string;
     };
 
@@ -82,7 +97,7 @@ export interface KeptTemplate {
  */
 export function desiredPlan(
   row: PlannedOwner,
-  sources: ReadonlyMap<string, { readonly status: { readonly artifact?: PlannedArtifact } }>,
+  sources: ReadonlyMap<string, SourceFacts>,
   kept: readonly KeptTemplate[] = [],
 ): DesiredPlan {
   if (row.operations.deletion !== undefined) return { ok: true, plan: planOf({ templates: [], deletion: "delete" }) };
@@ -96,6 +111,13 @@ export function desiredPlan(
         const message = `template ${template.name}: there is no Source ${name} in namespace ${row.namespace}; apply one, or name another`;
         return { ok: false, reason: "SourceNotFound", message };
       }
+      if (name === template.source && template.revision !== undefined) {
+        const pin = pinnedArtifact(source, { source: name, revision: template.revision });
+        if (typeof pin === "string")
+          return { ok: false, reason: "RevisionNotStored", message: `template ${template.name}: ${pin}` };
+        artifacts.set(name, pin);
+        continue;
+      }
       const artifact = source.status.artifact;
       if (artifact === undefined) {
         const message = `template ${template.name}: Source ${name} has no artifact yet; see: starling describe source/${name} -n ${row.namespace}`;
@@ -107,6 +129,13 @@ export function desiredPlan(
   }
   for (const { template, at } of kept) templates.splice(at, 0, template);
   return { ok: true, plan: planOf({ templates }) };
+}
+
+/** The artifact of a revision, or why there is none. */
+function pinnedArtifact({ pins }: SourceFacts, { source, revision }: SourcePin): PlannedArtifact | string {
+  const { artifact, failure } = pins?.get(revision) ?? {};
+  if (failure !== undefined) return `revision ${revision} of Source ${source}: ${failure.message}`;
+  return artifact ?? `revision ${revision} of Source ${source} is looked for; it is not stored yet`;
 }
 
 /** @param artifacts - artifacts of every Source that it names. */

@@ -76,6 +76,7 @@ const forms = {
   rendering: keyForm("Rendering", "REND#:input", "META"),
   folderUse: keyForm("FolderUse", "REND#:folder", "USE"),
   revision: keyForm("Revision", "REV#:namespace#:name", ":at#:digest"),
+  pin: keyForm("Pin", "PIN#:namespace#:name", ":revision"),
   event: keyForm("Event", "EVT#:namespace#:kind#:name", ":at#:id"),
 } as const;
 
@@ -116,6 +117,7 @@ export const partitions = {
   rollouts: forms.rolloutState.partition,
   renderings: forms.rendering.partition,
   revisions: forms.revision.partition,
+  pins: forms.pin.partition,
   events: forms.event.partition,
 } as const;
 export type Partition = (typeof partitions)[keyof typeof partitions];
@@ -245,6 +247,11 @@ export const keys = {
     ({ namespace, name }: Named, at: string, digest: string) => forms.revision.key({ namespace, name, at, digest }),
     decoder(forms.revision.parse),
   ),
+  /** A Source at a revision that templates name. */
+  pin: Object.assign(
+    ({ namespace, name }: Named, revision: string) => forms.pin.key({ namespace, name, revision }),
+    decoder(forms.pin.parse),
+  ),
   event: Object.assign(
     ({ namespace, kind, name }: About, at: string, id: string) => forms.event.key({ namespace, kind, name, at, id }),
     decoder(forms.event.parse),
@@ -292,6 +299,7 @@ export const ranges = {
     return { pk, between: [from, `${ranges.catchUps(owner, "failed").prefix}\uffff`] };
   },
   revisions: ({ namespace, name }: Named) => forms.revision.range({ namespace, name }),
+  pins: ({ namespace, name }: Named) => forms.pin.range({ namespace, name }),
   events: ({ namespace, kind, name }: About) => forms.event.range({ namespace, kind, name }),
 } as const;
 

@@ -1,4 +1,5 @@
 import type { GitUpstream } from "#shared/fleet/kinds/source.ts";
+import { templatePins } from "#shared/fleet/kinds/template-sources.ts";
 import type { ClusterRow, Operations, OwnerRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -18,7 +19,9 @@ const newOperations = [
 /** The schema that an owner's row needs, so that no function acts on it that does not know its operations gates or guard. */
 export function neededSchema(row: OwnerRow): number {
   const hasNew = newOperations.some((name) => row.operations[name] !== undefined);
-  return hasNew || hasEnd(row) || hasGates(row) || goesBack(row) || isGuarded(row) ? newestRowSchema : rowSchema;
+  return hasNew || hasEnd(row) || hasGates(row) || goesBack(row) || isGuarded(row) || isPinned(row)
+    ? newestRowSchema
+    : rowSchema;
 }
 
 /**
@@ -59,6 +62,11 @@ function hasGates(row: OwnerRow): boolean {
 
 function goesBack(row: OwnerRow): boolean {
   return row.type === "SyncGroup" && row.spec.rollout.onFailure === "rollback";
+}
+
+/** A version that does not know the revisions of templates would give clusters what the Source follows. */
+function isPinned(row: OwnerRow): boolean {
+  return templatePins(row.type === "SyncGroup" ? row.spec.templates : [row.spec]).length > 0;
 }
 
 function isGuarded(row: OwnerRow): boolean {

@@ -20,6 +20,7 @@ import type {
   UserSyncRow,
   WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
+import type { PinRow } from "#shared/fleet/rows/pin-row.ts";
 import type { RevisionRow } from "#shared/fleet/rows/revision-row.ts";
 import type {
   AlarmsRow,
@@ -67,6 +68,7 @@ export type StoredRow =
   | RenderingRow
   | FolderUseRow
   | RevisionRow
+  | PinRow
   | EventRow;
 
 export type RowType = StoredRow["type"];

@@ -10,7 +10,7 @@ function identityIn(spec: SourceSpec, revision: string): string {
 }
 
 /** `v1.2.3` and `1.2.3` are one version. */
-function plainVersion(version: string): string {
+export function plainVersion(version: string): string {
   return version.replace(/^v/, "");
 }
 

@@ -83,6 +83,7 @@ describe.each(["app", ...hostile])("keys with the name %s", (name) => {
       keys.repository.parse,
     ],
     ["rendering", keys.rendering(name), { input: name }, keys.rendering.parse],
+    ["pin", keys.pin(named, "v1.0.0@sha1:0a"), { ...named, revision: "v1.0.0@sha1:0a" }, keys.pin.parse],
     ["revision", keys.revision(named, at, name), { ...named, at, digest: name }, keys.revision.parse],
     ...owners.flatMap((owner) => [
       ["owner", keys.owner(owner), owner, keys.owner.parse] as const,
@@ -331,6 +332,7 @@ test("partitions have names by which policies can grant them", () => {
     rollouts: "ROLL#*",
     renderings: "REND#*",
     revisions: "REV#*",
+    pins: "PIN#*",
     events: "EVT#*",
   });
 });

@@ -1,0 +1,59 @@
+/** A revision of a Source at which templates stay: `api` asks for it, and `resolve` finds its artifact. */
+import type { ErrorCode, OtherCode } from "#shared/base/error-codes.ts";
+import type { SourcePin } from "#shared/fleet/kinds/template-sources.ts";
+import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+
+export interface PinFailure {
+  readonly code: ErrorCode | OtherCode;
+  readonly message: string;
+  /** Failures in a row. */
+  readonly failures: number;
+}
+
+export interface PinRow extends Row {
+  readonly type: "Pin";
+  /** The artifact of the revision, once it was found. Another spec of the Source makes another one. */
+  readonly artifact?: Artifact;
+  /** Why there is none, or why the one above does not count under the present spec of the Source. */
+  readonly failure?: PinFailure;
+  /** A revision and its digest, or a failure, of which every owner was informed. */
+  readonly announced?: string;
+}
+
+/** Asks for a revision: the row is made, or due at once. Nothing else in it changes. */
+export function pinRequest(namespace: string, { source, revision }: SourcePin, now: Date) {
+  const key = keys.pin({ namespace, name: source }, revision);
+  return {
+    update: key,
+    set: { type: "Pin", schema: rowSchema, ...dueAttributes(key, watchdogAt(now, 0)) },
+    add: { version: 1 },
+  };
+}
+
+/** The row is due at once. @throws ConflictError when another writer was faster. */
+export function pinWakeUp(row: PinRow, now: Date) {
+  return {
+    update: { pk: row.pk, sk: row.sk },
+    set: { ...dueAttributes(row, now.toISOString()) },
+    add: { version: 1 },
+    when: [{ attribute: "version", equals: row.version }],
+  };
+}
+
+/** The rows of revisions that templates name, by the name of the Source and by the revision. */
+export function pinsAmong(rows: readonly Row[]): ReadonlyMap<string, ReadonlyMap<string, PinRow>> {
+  const found = new Map<string, Map<string, PinRow>>();
+  for (const row of rows) {
+    if (!isPin(row)) continue;
+    const { name, revision } = keys.pin.read(row);
+    found.set(name, (found.get(name) ?? new Map<string, PinRow>()).set(revision, row));
+  }
+  return found;
+}
+
+function isPin(row: Row): row is PinRow {
+  return row.type === "Pin";
+}

@@ -75,6 +75,9 @@ const refusals: ReadonlySet<string> = new Set([
 
 type Included = readonly IncludedArtifact[];
 
+/** Errors of an upstream that is away. */
+const awayCodes: ReadonlySet<string> = new Set(["UpstreamUnavailable", "HostSilent"]);
+
 /** The request and the ports of one invocation. */
 interface Poll {
   readonly id: string;
@@ -209,7 +212,7 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
     return { located, ...(await storedArtifact(row, poll)) };
   });
   if (isFailure(found)) {
-    const stored = found.code === "UpstreamUnavailable" ? await versionWhileAway(row, included, ports) : undefined;
+    const stored = awayCodes.has(found.code) ? await versionWhileAway(row, included, ports) : undefined;
     if (stored === undefined) return { row, settle: (now) => failedBefore(now, found) };
     const observed = observedOf(stored, included);
     return { row, settle: (now) => resolvedStatus(now, { artifact: stored, observed }, clock.now()) };

@@ -1,6 +1,6 @@
 /** Questions of several Sources of one upstream are asked once. */
 import { digestOf } from "#shared/base/digest.ts";
-import { errorCode } from "#shared/base/errors.ts";
+import { errorCode, StarlingError } from "#shared/base/errors.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { upstreamOf } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
@@ -84,7 +84,7 @@ export class SharedUpstream {
       return { ...tree, files: tree.files.filter(({ path }) => isWithin(path, paths)) };
     } catch (error) {
       // It may be about a path of another Source, or about all of them together.
-      if (all.length === paths.length || errorCode(error) === "RateLimited") throw error;
+      if (all.length === paths.length || isAboutHost(error)) throw error;
       return git.fetchTree(repository, desired);
     }
   }
@@ -115,6 +115,11 @@ export class SharedUpstream {
       return answer;
     });
   }
+}
+
+/** Another question would meet the same error, perhaps after a minute. */
+function isAboutHost(error: unknown): boolean {
+  return error instanceof StarlingError && (error.code === "RateLimited" || error.data.silentHost !== undefined);
 }
 
 /** Whether the Source has this commit of its present spec. */

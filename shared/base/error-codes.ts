@@ -33,6 +33,7 @@ export const errorCodes = [
   "UpstreamUnavailable",
   "UpstreamTooLarge",
   "RateLimited",
+  "HostSilent",
   "BucketNotAllowed",
   "BucketNotFound",
   "BucketDenied",

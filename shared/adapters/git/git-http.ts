@@ -90,7 +90,7 @@ export class GitHttp extends GitTransport {
         { rules, signal: this.#signal, ...defined({ ca, tls }) },
       );
     } catch (error) {
-      throw this.#signal.aborted ? this.#tookTooLong() : error;
+      throw this.#signal.aborted ? this.#tookTooLong({ silentHost: url.host }) : error;
     }
   }
 
@@ -113,8 +113,8 @@ export class GitHttp extends GitTransport {
     };
   }
 
-  #tookTooLong(): StarlingError {
-    return failure(`the git server did not answer within ${Math.round(this.#options.timeoutSeconds)} s`);
+  #tookTooLong(data?: { readonly silentHost: string }): StarlingError {
+    return failure(`the git server did not answer within ${Math.round(this.#options.timeoutSeconds)} s`, data);
   }
 }
 
@@ -123,6 +123,6 @@ function repositoryOf({ origin, pathname }: URL): string {
   return origin + pathname.replace(/\/(?:info\/refs|git-upload-pack)$/, "");
 }
 
-function failure(message: string): StarlingError {
-  return new StarlingError(message, { code: "GitOperationFailed", retry: "transient" });
+function failure(message: string, data?: { readonly silentHost: string }): StarlingError {
+  return new StarlingError(message, { code: "GitOperationFailed", retry: "transient", ...defined({ data }) });
 }

@@ -57,7 +57,8 @@ export class GitSsh extends GitTransport {
   }
 
   async send({ url, method, body = Buffer.alloc(0) }: GitHttpMessage): Promise<GitHttpStream> {
-    const waiting = this.#waiting ?? (await this.#inTime(() => this.#start()));
+    const waiting =
+      this.#waiting ?? (await this.#inTime(() => this.#start(), { silentHost: new URL(this.#shown).host }));
     const answer = { url, statusCode: 200, statusMessage: "OK", discard: () => waiting.stream.close() };
     if (method === "GET") {
       this.#waiting = waiting;
@@ -113,13 +114,13 @@ export class GitSsh extends GitTransport {
     }
   }
 
-  async #inTime<Result>(work: () => Promise<Result>): Promise<Result> {
+  async #inTime<Result>(work: () => Promise<Result>, data: Readonly<Record<string, unknown>> = {}): Promise<Result> {
     try {
       return await work();
     } catch (error) {
       if (!this.#signal.aborted) throw error;
       const message = `the git server did not answer within ${Math.round(this.#options.timeoutSeconds)} s`;
-      throw new StarlingError(message, { code: "GitOperationFailed", retry: "transient" });
+      throw new StarlingError(message, { code: "GitOperationFailed", retry: "transient", data });
     }
   }
 

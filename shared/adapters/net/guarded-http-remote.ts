@@ -7,7 +7,7 @@ import { flatHeaders, guardedRequest } from "#shared/adapters/net/guarded-reques
 import { refuseLimited } from "#shared/adapters/net/refuse-limited.ts";
 import { secondsLeft } from "#shared/adapters/net/seconds-left.ts";
 import { defined } from "#shared/base/defined.ts";
-import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { errorMessage, StarlingError, type StarlingErrorOptions } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { HttpRemote, RemoteAnswer, RemoteQuestion } from "#shared/ports.ts";
 
@@ -36,18 +36,24 @@ export class GuardedHttpRemote implements HttpRemote {
   async ask(question: RemoteQuestion): Promise<RemoteAnswer> {
     const seconds = secondsLeft(this.#options.timeoutSeconds, question.timeLeftMs);
     const signal = AbortSignal.timeout(Math.ceil(seconds * 1000));
+    const asking: { silentHost?: string } = {};
     try {
-      const { response, url } = await this.#follow(question, signal);
+      const { response, url } = await this.#follow(question, { signal, asking });
       const body = await read(response, question);
       return { url: url.href, status: response.statusCode ?? 0, headers: flatHeaders(response), body };
     } catch (error) {
       if (error instanceof StarlingError) throw error;
       if (isCertificateRefused(error)) throw certificateRefused(question.url, error);
-      throw failed(question.url, signal.aborted ? `no answer within ${Math.round(seconds)} s` : reasonOf(error), error);
+      if (!signal.aborted) throw failed(question.url, reasonOf(error), { cause: error });
+      throw failed(question.url, `no answer within ${Math.round(seconds)} s`, { cause: error, data: asking });
     }
   }
 
-  async #follow(question: RemoteQuestion, signal: AbortSignal): Promise<{ response: IncomingMessage; url: URL }> {
+  /** @param options.asking - gets the host that is asked, until it answers. */
+  async #follow(
+    question: RemoteQuestion,
+    { signal, asking }: { readonly signal: AbortSignal; readonly asking: { silentHost?: string } },
+  ): Promise<{ response: IncomingMessage; url: URL }> {
     const { rules, ca } = this.#options;
     const { method = "GET", headers = {}, credentials, body } = question;
     const first = new URL(question.url);
@@ -55,6 +61,7 @@ export class GuardedHttpRemote implements HttpRemote {
       const isOwn = url.origin === first.origin;
       const own = isOwn ? headers : defined({ accept: headers.accept });
       const login = isOwn && mayGoTo(credentials, url) ? credentials : undefined;
+      asking.silentHost = url.host;
       const response = await guardedRequest(
         {
           url,
@@ -64,6 +71,7 @@ export class GuardedHttpRemote implements HttpRemote {
         },
         { rules, signal, ...defined({ ca, tls: tlsOf(login) }) },
       );
+      delete asking.silentHost;
       refuseLimited(url.host, response);
       const { location } = response.headers;
       const status = response.statusCode ?? 0;
@@ -108,8 +116,8 @@ function certificateRefused(url: string, cause: unknown): StarlingError {
   return new StarlingError(message, { code: "AuthenticationFailed", retry: "permanent", cause });
 }
 
-function failed(url: string, reason: string, cause?: unknown): StarlingError {
+function failed(url: string, reason: string, more: Pick<StarlingErrorOptions, "cause" | "data"> = {}): StarlingError {
   const { origin, pathname } = new URL(url);
   const message = `${origin}${pathname} could not be fetched: ${reason}`;
-  return new StarlingError(message, { code: "UpstreamUnavailable", retry: "transient", cause });
+  return new StarlingError(message, { code: "UpstreamUnavailable", retry: "transient", ...more });
 }

@@ -99,7 +99,7 @@ export class HostLimits {
       return table.write([{ put: hostLimitRow(this.#login, until) }]);
     const { silentHost } = error.data;
     if (silentHost === undefined) return answers.has(error.code) ? this.#hear() : undefined;
-    // What follows an answer is slow, and not silent; and Sources that are polled together share an error.
+    // A host that has answered before is slow, and not silent; Sources that are polled together share an error.
     if (!isFirst || !this.#speaksFor(silentHost) || counted.has(error)) return;
     counted.add(error);
     const { host, secret } = this.#login;

@@ -212,8 +212,10 @@ test("a version of a chart that the Source had is pinned while its repository is
     }
     await world.put({ helm: { ...helm, ref: { semver: ">=1.1.0" } } });
     const row = await world.resolve();
-    expect(readyOf(row)).toMatchObject({ status: "False", reason: "UpstreamUnavailable" });
+    expect(readyOf(row)).toMatchObject({ status: "False", reason: "HostSilent" });
     expect(row.status.artifact?.revision).toBe("1.0.0");
+    await world.put({ helm: { ...helm, ref: { semver: "1.1.0" } } });
+    expect((await world.resolve()).status.artifact?.revision).toBe("1.1.0");
   } finally {
     await server.stop();
   }

@@ -22,7 +22,7 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { effectiveValues, inOrder } from "#shared/fleet/effective-values.ts";
-import { upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { foldersOf, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import { type SourcePin, templatePins, templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { desiredPlan, type PlannedOwner, relationOf, type SourceFacts } from "#shared/fleet/rollout/desired-plan.ts";
 import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
@@ -220,13 +220,14 @@ async function instead(
   { folders, revisions, from }: Changes,
 ): Promise<LocalArtifact | undefined> {
   const folder = folders.get(name);
-  if (folder !== undefined) return readLocalArtifact(session.io, folder, found?.spec.paths ?? ["."]);
+  // Neither a folder nor a fetch has the included files by itself, and a plan without them would show wrong deletions.
+  const paths = found === undefined ? ["."] : foldersOf(found.spec);
+  if (folder !== undefined) return readLocalArtifact(session.io, folder, paths);
   const revision = revisions.get(name) ?? revisions.get("");
   if (revision === undefined) return undefined;
   const { namespace, type: kind } = desired;
   if (found === undefined)
     throw usageFailure(`Source ${name} is not known`, `-f FILE with the Source, or --source ${name}=FOLDER`);
-  const { paths } = found.spec;
   const owner = { namespace, kind, name: desired.name };
   return readRevision(session, { owner, name, upstream: upstreamOf(found.spec), paths, revision }, from);
 }

@@ -62,6 +62,13 @@ test("a cluster without a document has to be given, and no installation is menti
   expect(err).not.toContain("starling describe");
 });
 
+test("a folder without the files of an included Source is refused with their place", async () => {
+  const includes = source.replace("spec: { ", "spec: { include: [{ source: charts, toPath: vendor }], ");
+  const { code, err } = await render([includes, cluster, sync]);
+  expect(code).toBe(2);
+  expect(err).toContain("there are no files in app/vendor, a path of the Source");
+});
+
 const other = cluster
   .replaceAll("c1", "c2")
   .replace("tier: gold", "tier: std")

@@ -13,7 +13,13 @@ import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { ArtifactItem } from "#shared/fleet/api/artifact-item.ts";
 import type { RevisionItem } from "#shared/fleet/api/history-item.ts";
-import { type HelmUpstream, type SourceSpec, type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import {
+  foldersOf,
+  type HelmUpstream,
+  type SourceSpec,
+  type Upstream,
+  upstreamOf,
+} from "#shared/fleet/kinds/source.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { GitRemote, GitRepository } from "#shared/ports.ts";
 import {
@@ -76,7 +82,7 @@ export async function readPin(
   { spec, ...asked }: Omit<SourceRevisionQuery, "upstream" | "paths"> & { readonly spec: SourceSpec },
   from: Changes["from"],
 ): Promise<LocalArtifact> {
-  const { paths } = spec;
+  const paths = foldersOf(spec);
   const { owner, name, revision } = asked;
   if (spec.git?.ref?.branch === revision)
     throw usageFailure(`revision ${revision} of Source ${name} is the branch that it follows`, "leave revision out");

@@ -7,6 +7,8 @@ export class MemoryBlobStore implements BlobStore {
   readonly #blobs = new Map<string, Uint8Array>();
   readonly #storedAt = new Map<string, Date>();
   readonly #now: () => Date;
+  /** The keys that were read, in their order. */
+  readonly reads: string[] = [];
 
   constructor(now: () => Date = () => new Date()) {
     this.#now = now;
@@ -41,6 +43,7 @@ export class MemoryBlobStore implements BlobStore {
   }
 
   async get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array> {
+    this.reads.push(key);
     const bytes = this.#blobs.get(key);
     if (bytes === undefined) throw notFound(key);
     if (limits !== undefined && bytes.length > limits.maxBytes) {

@@ -56,10 +56,17 @@ export interface MutualTlsFront {
   stop(): Promise<void>;
 }
 
+interface TlsFrontOptions {
+  readonly ca: Pair;
+  readonly server: Pair;
+  /** `any`: also those without a certificate. Default: `known`. */
+  readonly clients?: "known" | "any";
+}
+
 /** Serves HTTPS before a server on loopback, and lets in only clients with a certificate of the authority. */
 export async function startMutualTlsFront(
   target: () => string,
-  { ca, server: pair }: { readonly ca: Pair; readonly server: Pair },
+  { ca, server: pair, clients: letIn = "known" }: TlsFrontOptions,
 ): Promise<MutualTlsFront> {
   const clients: string[] = [];
   const sockets = new Set<TLSSocket>();
@@ -70,7 +77,7 @@ export async function startMutualTlsFront(
       const { issuer } = socket.getPeerCertificate() as Partial<PeerCertificate>;
       const name = issuer === undefined ? "-" : socket.authorized ? String(issuer.CN) : "?";
       clients.push(name);
-      if (!socket.authorized) return void out.writeHead(403).end("no certificate");
+      if (letIn === "known" && !socket.authorized) return void out.writeHead(403).end("no certificate");
       const { method, headers, url = "/" } = incoming;
       const onward = request(`${target()}${url}`, { ...(method === undefined ? {} : { method }), headers });
       onward.on("response", (answer) => {

@@ -27,6 +27,8 @@ export interface PrivateSigstore {
   bundle(statement: string, identity: Identity, by?: readonly ("log" | "clock")[]): Promise<object>;
   /** The annotations of a signature of a payload, as cosign 2 writes them. @param by - as of `bundle`. */
   annotations(payload: Uint8Array, identity: Identity, by?: "log" | "nothing"): Promise<Record<string, string>>;
+  /** The member `cosign` of a Source's `verify` that trusts one identity. */
+  trustIn(identity: Identity): object;
   stop(): Promise<void>;
 }
 
@@ -93,7 +95,7 @@ export async function startSigstore({ logged }: { readonly logged?: Date } = {})
     certChain: { certificates: certificates.map((each) => ({ rawBytes: base64(each) })) },
     validFor,
   });
-  return {
+  const made: PrivateSigstore = {
     trustedRoot(without = []) {
       const parts = {
         tlogs: [logOf(log.publicKey, createHash("sha256").update(log.publicKey).digest("base64"))],
@@ -106,6 +108,13 @@ export async function startSigstore({ logged }: { readonly logged?: Date } = {})
         ...parts,
         ...Object.fromEntries(without.map((part) => [part, []])),
       });
+    },
+    trustIn({ issuer, name }) {
+      const literal = (text: string) => text.replaceAll(".", "\\.");
+      return {
+        identities: [{ issuer: literal(issuer), subject: literal(name) }],
+        trustedRoot: made.trustedRoot(),
+      };
     },
     async bundle(statement, { issuer, name }, by = ["log"]) {
       const token = ["{}", JSON.stringify({ iss: issuer, sub: name }), "s"].map((part) =>
@@ -155,4 +164,5 @@ export async function startSigstore({ logged }: { readonly logged?: Date } = {})
     },
     stop: () => server.stop(),
   };
+  return made;
 }

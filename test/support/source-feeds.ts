@@ -4,14 +4,23 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startGitServer } from "#local/git/git-server.ts";
-import { attachBundle, keyedBundle, statementOf } from "#local/registry/cosign.ts";
+import { attachBundle, type InRegistry, keyedBundle, statementOf } from "#local/registry/cosign.ts";
 import type { KeyPair } from "#local/registry/cosign-keys.ts";
 import { startRegistryServer } from "#local/registry/registry-server.ts";
 import { S3BucketReader } from "#shared/adapters/aws/s3-bucket-reader.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 import { startBucketServer } from "#test/support/bucket-server.ts";
+import {
+  type FeedCredentials,
+  type FeedLogin,
+  guarded,
+  login,
+  passwordLogin,
+  secretLogin,
+} from "#test/support/feed-logins.ts";
 import { startFileServer } from "#test/support/file-server.ts";
 import { clearSign, type PgpKey, signDetached } from "#test/support/pgp-keys.ts";
 import { signedRepository } from "#test/support/signed-repository.ts";
@@ -19,14 +28,15 @@ import type { SourceWorld } from "#test/support/source-world.ts";
 import { newKeyPair, startSshGitServer } from "#test/support/ssh-git-server.ts";
 import { tarGz } from "#test/support/tar-gz.ts";
 
-/** `token`: a registry gives a token for the login. The others are kinds of credentials of a Source. */
-export type FeedCredentials = "none" | "basic" | "bearer" | "ssh" | "token";
-export type FeedVerification = "none" | "OpenPGP" | "provenance" | "cosign";
+/** `keyless`: cosign with an identity instead of a key. */
+export type FeedVerification = "none" | "OpenPGP" | "provenance" | "cosign" | "keyless";
 
 /** The keys of somebody who publishes. */
 export interface FeedKeys {
   readonly pgp: PgpKey;
   readonly cosign: KeyPair;
+  /** A bundle over a statement, signed as an identity. */
+  readonly signed: (statement: string) => Promise<object>;
 }
 
 /** How a feed is started. */
@@ -40,26 +50,20 @@ export interface Feed {
   /** The upstream of a Source without a policy: `{git: {url}}`. */
   readonly kind: string;
   readonly upstream: Readonly<Record<string, unknown>>;
-  /** Publishes one file with the text, signed when there is a key. */
-  publish(version: string, text: string, keys?: FeedKeys): Promise<void>;
+  /** Publishes one file with the text, signed when there is a key. @returns the id of the commit or of the manifest. */
+  publish(version: string, text: string, keys?: FeedKeys): Promise<string | undefined>;
   /** The text in the stored artifact. */
   stored(): Promise<string | undefined>;
-  /** How often the content itself was asked for, as the server saw it; listings and manifests do not count. */
+  /** How often the content itself was sent; listings and manifests do not count. */
   contentRequests(): number;
-  /** The members of a secret that signs in, and of one that does not. */
-  readonly secrets: { readonly right: object; readonly wrong: object };
+  readonly login: FeedLogin;
   stop(): Promise<void>;
 }
 
-const login = { username: "bot", password: "right-password" };
-const basicOf = ({ username, password }: typeof login) =>
-  `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
-const loginSecrets = (host: string) => ({
-  right: { host, ...login },
-  wrong: { host, ...login, password: "not-this-one" },
-});
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 const fileName = "a.yaml";
+
+const originOf = (url: string) => ({ origin: new URL(url).origin });
 
 async function textIn(world: SourceWorld, path: string): Promise<string | undefined> {
   const found = (await world.files()).find((file) => file.path === path);
@@ -81,19 +85,20 @@ function publisher(root: string) {
       made.replace("refs/heads/main", "commit", () => raw.replace("\n\n", `\n${header}\n\n`));
       made.git("reset", "-q", "--soft", "refs/heads/main");
     }
-    made.tag(`v${version}`, "lightweight");
+    return made.tag(`v${version}`, "lightweight");
   };
 }
 
 /** Counts the fetches of files: the commit alone is read before it is verified. */
 function countedGit(world: SourceWorld): () => number {
-  const remote = new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") });
+  const remote = world.git;
   let fetched = 0;
   world.git = {
     listRefs: (repository, prefixes) => remote.listRefs(repository, prefixes),
-    fetchTree(repository, commit) {
+    async fetchTree(repository, commit) {
+      const tree = await remote.fetchTree(repository, commit);
       if (commit.paths.length > 0) fetched += 1;
-      return remote.fetchTree(repository, commit);
+      return tree;
     },
   };
   return () => fetched;
@@ -101,16 +106,18 @@ function countedGit(world: SourceWorld): () => number {
 
 async function gitOverHttp({ credentials, world }: FeedOptions): Promise<Feed> {
   const root = mkdtempSync(join(tmpdir(), "starling-feed-"));
-  const server = await startGitServer({ root, ...(credentials === "none" ? {} : { credentials: login }) });
-  const url = server.url("app");
+  const server = await startGitServer({ root });
+  world.git = new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") });
+  const { origin, path = "app.git", ...front } = await guarded(credentials, { ...originOf(server.url("app")), world });
   return {
     kind: "git",
-    upstream: { url },
+    upstream: { url: `${origin}/${path}` },
     publish: publisher(root),
     stored: () => textIn(world, fileName),
     contentRequests: countedGit(world),
-    secrets: loginSecrets(new URL(url).host),
+    login: front.login,
     async stop() {
+      await front.stop();
       await server.stop();
       rmSync(root, { recursive: true, force: true });
     },
@@ -123,16 +130,17 @@ async function gitOverSsh({ world }: FeedOptions): Promise<Feed> {
   const publish = publisher(root);
   const server = await startSshGitServer({ root, hostKey, users: [user] });
   const secret = { host: `127.0.0.1:${server.port}`, knownHosts: server.knownHosts };
+  world.git = new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") });
   return {
     kind: "git",
     upstream: { url: server.url("app") },
     publish,
     stored: () => textIn(world, fileName),
     contentRequests: countedGit(world),
-    secrets: {
+    login: secretLogin(world, "ssh", {
       right: { ...secret, privateKey: user.private },
       wrong: { ...secret, privateKey: stranger.private },
-    },
+    }),
     async stop() {
       await server.stop();
       rmSync(root, { recursive: true, force: true });
@@ -155,117 +163,124 @@ function provenanceOf(version: string, packed: Uint8Array, key: PgpKey): Promise
 async function helmRepository({ credentials, world }: FeedOptions): Promise<Feed> {
   const files = new Map<string, Uint8Array | string>();
   const entries: string[] = [];
-  const server = await startFileServer(({ url, headers }) => {
-    if (credentials === "basic" && headers.authorization !== basicOf(login)) return { status: 401 };
-    if (credentials === "bearer" && headers.authorization !== `Bearer ${login.password}`) return { status: 401 };
+  const server = await startFileServer(({ url }) => {
     const body = files.get(url);
     return body === undefined ? { status: 404 } : { body };
   });
+  const { origin, login, stop } = await guarded(credentials, { ...originOf(server.url), world });
   return {
     kind: "helm",
-    upstream: { url: server.url, chart: "app" },
+    upstream: { url: origin, chart: "app" },
     async publish(version, text, keys) {
       const packed = await packedChart(version, text);
       files.set(`/app-${version}.tgz`, packed);
       if (keys !== undefined) files.set(`/app-${version}.tgz.prov`, await provenanceOf(version, packed, keys.pgp));
       entries.push(`  - version: ${version}\n    urls: [app-${version}.tgz]\n`);
       files.set("/index.yaml", `apiVersion: v1\nentries:\n  app:\n${entries.join("")}`);
+      return undefined;
     },
     stored: () => textIn(world, chartFile),
-    contentRequests: () =>
-      server.asked.filter(({ url, headers }) => url.endsWith(".tgz") && isSignedIn(headers.authorization, credentials))
-        .length,
-    secrets: secretsFor(new URL(server.url).host, credentials),
-    stop: () => server.stop(),
+    contentRequests: () => server.asked.filter(({ url }) => url.endsWith(".tgz")).length,
+    login,
+    async stop() {
+      await stop();
+      await server.stop();
+    },
   };
 }
 
-/** Whether a request has the right credentials. */
-function isSignedIn(authorization: string | undefined, credentials: FeedCredentials): boolean {
-  if (credentials === "none") return true;
-  return authorization === (credentials === "basic" ? basicOf(login) : `Bearer ${login.password}`);
-}
-
-function secretsFor(host: string, credentials: FeedCredentials): Feed["secrets"] {
-  if (credentials !== "bearer") return loginSecrets(host);
-  return { right: { host, token: login.password }, wrong: { host, token: "not-this-one" } };
-}
-
 /** A registry that counts how often it is asked for content. */
-async function registry({ credentials }: FeedOptions) {
+async function registry({ credentials, world }: FeedOptions) {
   const content = new Set<string>();
   let asked = 0;
   const server = await startRegistryServer({
-    ...(credentials === "none" ? {} : { login: { scheme: credentials === "token" ? "bearer" : "basic", ...login } }),
+    ...(credentials === "token" ? { login: { scheme: "bearer", ...login } } : {}),
     onRequest({ method, url = "" }) {
       if (method === "GET" && content.has(url.split("/blobs/")[1] ?? "")) asked += 1;
     },
   });
+  const front = await guarded(credentials, { origin: `http://${server.host}`, world, isRegistry: true });
   return {
     server,
+    host: new URL(front.origin).host,
     countContent: (bytes: Uint8Array) => content.add(`sha256:${sha256(bytes)}`),
     contentRequests: () => asked,
-    secrets: loginSecrets(server.host),
+    login: credentials === "token" ? passwordLogin(world, server.host) : front.login,
+    async stop() {
+      await front.stop();
+      await server.stop();
+    },
   };
 }
 
+/** Attaches a signature of a key, or of an identity. */
+async function sign(place: InRegistry, verification: FeedVerification, keys: FeedKeys): Promise<void> {
+  const statement = statementOf(place.digest);
+  if (verification === "cosign") attachBundle(place, keyedBundle(statement, keys.cosign));
+  if (verification === "keyless") attachBundle(place, await keys.signed(statement));
+}
+
 async function helmRegistry(options: FeedOptions): Promise<Feed> {
-  const { server, countContent, contentRequests, secrets } = await registry(options);
+  const { server, host, countContent, contentRequests, login, stop } = await registry(options);
   const repository = "charts/app";
   return {
     kind: "helm",
-    upstream: { url: `oci://${server.host}/charts`, chart: "app" },
+    upstream: { url: `oci://${host}/charts`, chart: "app" },
     async publish(version, text, keys) {
       const packed = await packedChart(version, text);
       countContent(packed);
       const isClearSigned = keys !== undefined && options.verification === "provenance";
       const provenance = isClearSigned ? Buffer.from(await provenanceOf(version, packed, keys.pgp)) : undefined;
       const digest = server.pushChart(repository, version, packed, provenance);
-      if (keys !== undefined && options.verification === "cosign")
-        attachBundle({ registry: server, repository, digest }, keyedBundle(statementOf(digest), keys.cosign));
+      if (keys !== undefined) await sign({ registry: server, repository, digest }, options.verification, keys);
+      return digest;
     },
     stored: () => textIn(options.world, chartFile),
     contentRequests,
-    secrets,
-    stop: () => server.stop(),
+    login,
+    stop,
   };
 }
 
 async function ociArtifact(options: FeedOptions): Promise<Feed> {
-  const { server, countContent, contentRequests, secrets } = await registry(options);
+  const { server, host, countContent, contentRequests, login, stop } = await registry(options);
   const repository = "acme/app";
   return {
     kind: "oci",
-    upstream: { url: `oci://${server.host}/${repository}` },
+    upstream: { url: `oci://${host}/${repository}` },
     async publish(version, text, keys) {
       const content = await tarGz([{ name: fileName, body: text }]);
       countContent(content);
       const layers = [{ mediaType: "application/vnd.cncf.flux.content.v1.tar+gzip", content }];
       const digest = server.push(repository, version, { layers });
-      server.push(repository, "stable", { layers });
-      if (keys !== undefined)
-        attachBundle({ registry: server, repository, digest }, keyedBundle(statementOf(digest), keys.cosign));
+      for (const tag of ["stable", "latest"]) server.push(repository, tag, { layers });
+      if (keys !== undefined) await sign({ registry: server, repository, digest }, options.verification, keys);
+      return digest;
     },
     stored: () => textIn(options.world, fileName),
     contentRequests,
-    secrets,
-    stop: () => server.stop(),
+    login,
+    stop,
   };
 }
 
 const bucket = "acme-feed";
 
-async function s3Bucket({ world }: FeedOptions): Promise<Feed> {
+async function s3Bucket({ credentials, world }: FeedOptions): Promise<Feed> {
   const server = await startBucketServer();
   world.buckets = new S3BucketReader((region) => server.s3In(region));
   world.bucketRules = { allowed: parseAllowedBuckets(bucket), own: "starling-blobs" };
+  const { login } = await guarded(credentials, { origin: "", world });
   return {
     kind: "s3",
     upstream: { bucket },
-    publish: (_version, text) => server.put(bucket, { [fileName]: text }),
-    stored: () => textIn(world, fileName),
-    contentRequests: () => server.requests.filter(({ line }) => line === `GET /${bucket}/${fileName}`).length,
-    secrets: { right: {}, wrong: {} },
+    async publish(_version, text) {
+      await server.put(bucket, { [fileName]: text, [`releases/${fileName}`]: text });
+      return undefined;
+    },
+    stored: async () => (await textIn(world, fileName)) ?? textIn(world, `releases/${fileName}`),
+    contentRequests: () => server.requests.filter(({ line }) => line.endsWith(`/${fileName}`)).length,
+    login,
     stop: () => server.stop(),
   };
 }
@@ -274,27 +289,48 @@ async function s3Bucket({ world }: FeedOptions): Promise<Feed> {
 async function archive({ credentials, world }: FeedOptions): Promise<Feed> {
   const first = await tarGz([{ name: fileName, body: "first" }]);
   let body: Uint8Array = first;
-  const server = await startFileServer(({ headers }) =>
-    isSignedIn(headers.authorization, credentials) ? { body } : { status: 401 },
-  );
+  const server = await startFileServer(() => ({ body }));
+  const { origin, login, stop } = await guarded(credentials, { ...originOf(server.url), world });
   return {
     kind: "archive",
-    upstream: { url: `${server.url}/app.tar.gz`, sha256: sha256(first) },
+    upstream: { url: `${origin}/app.tar.gz`, sha256: sha256(first) },
     async publish(_version, text) {
       body = await tarGz([{ name: fileName, body: text }]);
+      return undefined;
     },
     stored: () => textIn(world, fileName),
-    contentRequests: () => server.asked.filter(({ headers }) => isSignedIn(headers.authorization, credentials)).length,
-    secrets: secretsFor(new URL(server.url).host, credentials),
-    stop: () => server.stop(),
+    contentRequests: () => server.asked.length,
+    login,
+    async stop() {
+      await stop();
+      await server.stop();
+    },
+  };
+}
+
+/** Versions as the API records them after a push. */
+async function external({ credentials, world }: FeedOptions): Promise<Feed> {
+  const { login } = await guarded(credentials, { origin: "", world });
+  const uploads = blobKeys.upload({ namespace: "shop", name: "app" }, "");
+  return {
+    kind: "external",
+    upstream: { principals: ["arn:aws:iam::111122223333:role/ci"] },
+    async publish(version, text) {
+      await world.push(version, await tarGz([{ name: fileName, body: text }]));
+      return undefined;
+    },
+    stored: () => textIn(world, fileName),
+    contentRequests: () => world.blobs.reads.filter((key) => key.startsWith(uploads)).length,
+    login,
+    stop: async () => undefined,
   };
 }
 
 /** A way of following what is published. */
 export interface FeedPolicy {
   readonly name: string;
-  /** Members of the upstream. */
-  readonly members: object;
+  /** Members of the upstream. @param first - what the first publication gave. */
+  readonly members: (first: string) => object;
   /** Whether a version after the first is taken. */
   readonly takes: (version: string) => boolean;
 }
@@ -302,39 +338,51 @@ export interface FeedPolicy {
 export interface FeedKind {
   readonly name: string;
   readonly start: (options: FeedOptions) => Promise<Feed>;
+  /** An upstream at an address without a scheme, which nobody asks. */
+  readonly example: (address: string) => Readonly<Record<string, object>>;
   readonly policies: readonly FeedPolicy[];
   readonly credentials: readonly FeedCredentials[];
   readonly verifications: readonly FeedVerification[];
 }
 
 const always = () => true;
-const policy = (name: string, ref: object | undefined, takes: FeedPolicy["takes"] = always): FeedPolicy => ({
+const never = () => false;
+const policy = (
+  name: string,
+  ref: object | ((first: string) => object) | undefined,
+  takes: FeedPolicy["takes"] = always,
+): FeedPolicy => ({
   name,
-  members: ref === undefined ? {} : { ref },
+  members: (first) => (ref === undefined ? {} : { ref: typeof ref === "function" ? ref(first) : ref }),
   takes,
 });
 const underTwo = (version: string) => Number(version.split(".")[0]) < 2;
 const gitPolicies = [
   policy("the default branch", undefined),
   policy("a branch", { branch: "main" }),
-  policy("a tag", { tag: "v1.0.0" }, () => false),
+  policy("a tag", { tag: "v1.0.0" }, never),
+  policy("a commit", (commit) => ({ commit }), never),
   policy("a range", { semver: "^1.0.0" }, underTwo),
   policy("a range with a prefix", { semver: "1.0.0 - 1.9.0", tagPrefix: "v" }, underTwo),
   policy("a range with a filter", { semver: ">=1.0.0", tagFilter: "^v1\\." }, underTwo),
 ];
 const helmPolicies = [policy("the newest version", undefined), policy("a range", { semver: "1.x" }, underTwo)];
+const ofFiles = ["none", "basic", "bearer", "tls", "authority"] as const;
+const ofRegistries = [...ofFiles, "token", "dockerConfig", "ECR"] as const;
 
 export const feedKinds: readonly FeedKind[] = [
   {
     name: "git over HTTP",
     start: gitOverHttp,
+    example: (address) => ({ git: { url: `https://${address}` } }),
     policies: gitPolicies,
-    credentials: ["none", "basic"],
+    credentials: [...ofFiles, "githubApp", "CodeCommit", "CodeConnections"],
     verifications: ["none", "OpenPGP"],
   },
   {
     name: "git over SSH",
     start: gitOverSsh,
+    example: (address) => ({ git: { url: `ssh://git@${address}` } }),
     policies: gitPolicies,
     credentials: ["ssh"],
     verifications: ["none", "OpenPGP"],
@@ -342,40 +390,61 @@ export const feedKinds: readonly FeedKind[] = [
   {
     name: "a Helm repository",
     start: helmRepository,
+    example: (address) => ({ helm: { url: `https://${address}`, chart: "app" } }),
     policies: helmPolicies,
-    credentials: ["none", "basic", "bearer"],
+    credentials: ofFiles,
     verifications: ["none", "provenance"],
   },
   {
     name: "charts in a registry",
     start: helmRegistry,
+    example: (address) => ({ helm: { url: `oci://${address}`, chart: "app" } }),
     policies: helmPolicies,
-    credentials: ["none", "basic", "token"],
-    verifications: ["none", "provenance", "cosign"],
+    credentials: ofRegistries,
+    verifications: ["none", "provenance", "cosign", "keyless"],
   },
   {
     name: "artifacts in a registry",
     start: ociArtifact,
+    example: (address) => ({ oci: { url: `oci://${address}` } }),
     policies: [
+      policy("the usual tag", undefined),
       policy("a tag that moves", { tag: "stable" }),
       policy("a range", { semver: "^1.0.0" }, underTwo),
       policy("a range with a filter", { semver: ">=1.0.0", tagFilter: "^1\\." }, underTwo),
+      policy("a digest", (digest) => ({ digest }), never),
     ],
-    credentials: ["none", "basic", "token"],
-    verifications: ["none", "cosign"],
+    credentials: ofRegistries,
+    verifications: ["none", "cosign", "keyless"],
   },
   {
     name: "a bucket of S3",
     start: s3Bucket,
-    policies: [policy("its objects", undefined)],
+    example: () => ({ s3: { bucket } }),
+    policies: [
+      policy("its objects", undefined),
+      { name: "a folder", members: () => ({ prefix: "releases" }), takes: always },
+    ],
     credentials: ["none"],
     verifications: ["none"],
   },
   {
     name: "an archive",
     start: archive,
-    policies: [policy("its checksum", undefined, () => false)],
-    credentials: ["none", "basic", "bearer"],
+    example: (address) => ({ archive: { url: `https://${address}`, sha256: "0".repeat(64) } }),
+    policies: [policy("its checksum", undefined, never)],
+    credentials: ofFiles,
+    verifications: ["none"],
+  },
+  {
+    name: "pushed versions",
+    start: external,
+    example: () => ({ external: { principals: ["arn:aws:iam::111122223333:role/ci"] } }),
+    policies: [
+      policy("the newest one", undefined),
+      { name: "one of them", members: () => ({ version: "1.0.0" }), takes: never },
+    ],
+    credentials: ["none"],
     verifications: ["none"],
   },
 ];

@@ -4,12 +4,14 @@ import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
 import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import { randomIds } from "#shared/adapters/system.ts";
+import { hexOf, sha256 } from "#shared/base/digest.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { Condition, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Condition, SourceRow, Upload } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { BucketRules } from "#shared/fleet/source-buckets.ts";
+import { withUpload } from "#shared/fleet/sources/uploads.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
 import type { BucketReader, GitRemote, HttpRemote, SecretReader, Table } from "#shared/ports.ts";
 import type { ListedFile } from "#shared/source/tree-listing.ts";
@@ -80,10 +82,21 @@ export class SourceWorld {
       generation: (before?.generation ?? 0) + 1,
       createdAt: this.now.toISOString(),
       spec: sourceSpec.parse(spec),
-      operations: {},
+      operations: before?.operations ?? {},
       status: before?.status ?? { conditions: [] },
     };
     await this.table.write([{ put: row }]);
+  }
+
+  /** Records a version that CI pushed, as the API does. */
+  async push(version: string, bytes: Uint8Array): Promise<void> {
+    const row = await this.row();
+    const act = { number: 0, by: "ci", at: this.now.toISOString() };
+    const upload: Upload = { ...act, version, sha256: hexOf(sha256(bytes)), id: version };
+    await this.blobs.overwrite(blobKeys.upload(this.#source, upload.id), bytes);
+    const uploads = withUpload(row.operations.uploads ?? [], upload, "newest");
+    const next: SourceRow = { ...row, version: row.version + 1, operations: { ...row.operations, uploads } };
+    await this.table.write([{ put: next }]);
   }
 
   /** Records that a person asks for a poll. */
@@ -96,9 +109,9 @@ export class SourceWorld {
   }
 
   async resolve(more: Partial<ResolveMessage & { readonly receives: number }> = {}): Promise<SourceRow> {
-    const { table, blobs, sender, git, http, buckets, bucketRules } = this;
+    const { blobs, sender, git, http, buckets, bucketRules } = this;
     const ports = {
-      ...{ table: this.watch(table), blobs, sender, git, http, buckets, bucketRules },
+      ...{ table: this.watch(this.table), blobs, sender, git, http, buckets, bucketRules },
       secrets: { read: this.readSecret },
       role: this.role,
       clock: { now: () => this.now },

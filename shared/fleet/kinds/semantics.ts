@@ -160,7 +160,9 @@ function signInProblems({ url, credentials }: GitUpstream): readonly FieldProble
 /** Starling's own role opens repositories of AWS only. */
 function roleProblems(upstream: RemoteUpstream): readonly FieldProblem[] {
   const { kind, credentials } = upstream;
-  if (credentials?.kind !== "aws" || awsPlace(addressIn(upstream)) !== undefined) return [];
+  if (credentials?.kind !== "aws") return [];
+  const service = awsPlace(addressIn(upstream))?.service;
+  if (service !== undefined && (service === "ecr") === (kind !== "git")) return [];
   const place =
     kind === "git"
       ? "CodeCommit (https://git-codecommit.REGION.amazonaws.com/v1/repos/NAME) or CodeConnections"

@@ -1,8 +1,5 @@
-import { createHash, createHmac } from "node:crypto";
-import { once } from "node:events";
+import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type IncomingMessage, request } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -10,7 +7,8 @@ import { startGitServer } from "#local/git/git-server.ts";
 import { type RegistryServer, startRegistryServer } from "#local/registry/registry-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
-import type { GitRemote, GitRepository } from "#shared/ports.ts";
+import { movedGit, signatureOf, signedForGit, signingKey } from "#test/support/aws-signature.ts";
+import { startCheckedFront } from "#test/support/checked-front.ts";
 import { type FileAnswer, type FileServer, startFileServer } from "#test/support/file-server.ts";
 import { movedHttp } from "#test/support/moved-http.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
@@ -27,23 +25,13 @@ beforeEach(() => {
   world = new SourceWorld();
   // Tokens are known to the process, so that each test has a key of its own.
   const accessKeyId = `AKID${Math.random().toString(36).slice(2).toUpperCase()}`;
-  const keys = { accessKeyId, secretAccessKey: "s3cret/key", sessionToken: "session/token" };
+  const keys = { accessKeyId, secretAccessKey: signingKey, sessionToken: "session/token" };
   world.role = { credentials: async () => keys, grants: [{ namespaces: ["shop"], arn: arnOf("acme/*") }] };
 });
 
 const arnOf = (name: string, owner = account) => `arn:aws:ecr:eu-west-1:${owner}:repository/${name}`;
 
-const mac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
 const hex = (text: string) => createHash("sha256").update(text).digest("hex");
-
-/** The signature of AWS, version 4, written after its documentation. */
-function signatureOf(request: { time: string; region: string; service: string; canonical: string }): string {
-  const { time, region, service, canonical } = request;
-  const day = time.slice(0, 8);
-  const text = ["AWS4-HMAC-SHA256", time, `${day}/${region}/${service}/aws4_request`, hex(canonical)].join("\n");
-  const key = mac(mac(mac(mac("AWS4s3cret/key", day), region), service), "aws4_request");
-  return mac(key, text).toString("hex");
-}
 
 describe("a Source of ECR that signs in as Starling's own role", () => {
   let registry: RegistryServer;
@@ -163,15 +151,6 @@ describe("a Source of ECR that signs in as Starling's own role", () => {
   });
 });
 
-/** Asks git servers on this machine in the place of AWS. */
-function movedGit(git: GitRemote, from: string, to: string): GitRemote {
-  const moved = (repository: GitRepository) => ({ ...repository, url: repository.url.replace(from, to) });
-  return {
-    listRefs: (repository, prefixes) => git.listRefs(moved(repository), prefixes),
-    fetchTree: (repository, commit) => git.fetchTree(moved(repository), commit),
-  };
-}
-
 describe("a Source of CodeCommit or of a connection that signs in as Starling's own role", () => {
   const connection = `git-http/${account}/eu-west-1/0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0/acme/shop.git`;
 
@@ -193,36 +172,27 @@ describe("a Source of CodeCommit or of a connection that signs in as Starling's 
     const git = await startGitServer({ root });
     await git.createRepository(path.replace(/\.git$/, ""), { "a.yaml": "a: 1" });
     const verdicts = new Set<boolean>();
-    const isSigned = ({ headers }: IncomingMessage): boolean => {
-      const sent = Buffer.from((headers.authorization ?? "").replace(/^Basic /, ""), "base64").toString();
-      const [, token, time = "", signature] = /^AKID[A-Z0-9]+%(\S+):(\d{8}T\d{6})Z([0-9a-f]{64})$/.exec(sent) ?? [];
-      const canonical = `GIT\n/${path}\n\nhost:${host}\n\nhost\n`;
-      const isRight = signature === signatureOf({ time, region: "eu-west-1", service: "codecommit", canonical });
-      return isRight && token === "session/token" && time === "20260301T100000";
-    };
-    const front = createServer((incoming, out) => {
-      const verdict = isSigned(incoming);
-      verdicts.add(verdict);
-      if (!verdict) return void out.writeHead(403).end();
-      const { method = "GET", headers, url = "" } = incoming;
-      const onward = request(`${new URL(git.url("x")).origin}${url}`, { method, headers }, (answer) => {
-        out.writeHead(answer.statusCode ?? 500, answer.headers);
-        answer.pipe(out);
-      });
-      incoming.pipe(onward);
+    const front = await startCheckedFront({
+      target: () => new URL(git.url("x")).origin,
+      isLetIn({ headers }) {
+        const { token, time } = signedForGit(headers, { host, path }) ?? {};
+        const verdict = token === "session/token" && time === "20260301T100000";
+        verdicts.add(verdict);
+        return verdict;
+      },
     });
-    front.listen(0, "127.0.0.1");
-    await once(front, "listening");
-    const to = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
-    world.git = movedGit(new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") }), `https://${host}`, to);
+    world.git = movedGit(
+      new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") }),
+      `https://${host}`,
+      front.origin,
+    );
     await world.put({ git: { url: `https://${host}/${path}`, ref: { branch: "main" }, credentials } });
     expect(await world.ready()).toMatchObject({ reason: "AwsSourceDenied" });
     expect(verdicts).toEqual(new Set());
     world.role = { ...world.role, grants: [{ arn }] };
     expect(await world.ready()).toMatchObject({ status: "True" });
     expect(verdicts).toEqual(new Set([true]));
-    front.closeAllConnections();
-    front.close();
+    await front.stop();
     await git.stop();
     await rm(root, { recursive: true, force: true });
   });

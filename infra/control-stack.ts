@@ -32,7 +32,7 @@ export class ControlStack extends Stack {
     const { settings, state, clusterRoles, concurrency } = props;
     const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole, discoverRole, oldestRevisionDays } =
       settings;
-    const { guard, personalRoles, sourceBuckets, awsSources } = settings;
+    const { guard, personalRoles, sourceBuckets, awsSources, eventBus } = settings;
     const { domain: name, domainCertificate: certificateArn } = settings;
     this.addStackDependency(state, "it reads the outputs of the state stack");
     const wiring = new Wiring(this, "Wiring", {
@@ -48,6 +48,7 @@ export class ControlStack extends Stack {
       gitAllow,
       sourceBuckets,
       awsSources,
+      eventBus,
       guard,
       personalRoles,
       ...(name === undefined || certificateArn === undefined ? {} : { domain: { name, certificateArn } }),

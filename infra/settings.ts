@@ -220,6 +220,13 @@ export const settingsSchema = z.strictObject({
       desired: "account ids of 12 digits, or whole ARNs of roles and users, separated by commas",
       does: "Accounts, roles and users, also of other accounts, that may read artifacts from the bucket ([Artifacts](artifacts.md)). An account decides by its own policies which of its roles may.",
     }),
+  eventBus: nameOf(/^(none|[\w./-]{1,256}|arn:aws[a-z-]*:events:[a-z0-9-]+:\d{12}:event-bus\/[\w./-]{1,256})$/)
+    .default("default")
+    .register(settingRows, {
+      type: "name or ARN",
+      desired: "the name of an event bus of this account and region, the ARN of another one, or none",
+      does: "Bus of EventBridge that gets the events of Sources ([React to a new revision](tasks/react-to-a-revision.md)); `default` is the one that every account has. `none`: no events.",
+    }),
   alarmTopicArn: nameOf(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/)
     .optional()
     .register(settingRows, {

@@ -18,6 +18,7 @@ import { type Concurrency, discoverAtOnce } from "#infra/concurrency.ts";
 import {
   accountQuota,
   blobsOf,
+  eventsTo,
   invocationOf,
   logsOf,
   type Named,
@@ -73,6 +74,8 @@ export interface WiringProps {
   readonly oldestRevisionDays: number;
   /** Repositories of AWS that Sources may read with the role of `resolve`. */
   readonly awsSources: readonly string[];
+  /** Name or ARN of the bus for events, or `none`. */
+  readonly eventBus: string;
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];
   /** Buckets that Sources may read, as in the setting. */
@@ -353,6 +356,8 @@ export class Wiring extends Construct {
         STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts", "uploads"], write: ["artifacts"] }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
+        STARLING_INSTALLATION: plain(installationId),
+        ...(props.eventBus === "none" ? {} : { STARLING_EVENT_BUS: eventsTo(props.eventBus) }),
         STARLING_SECRET_PREFIX: plain(`${installation}/git/`),
         ...(props.sourceBuckets.length === 0
           ? {}

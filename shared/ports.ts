@@ -119,6 +119,23 @@ export interface EventLog {
   append(events: readonly Row[]): Promise<void>;
 }
 
+/** An event for programs outside Starling. */
+export interface BusEvent {
+  readonly type: string;
+  readonly time: string;
+  /** With an `id` that is the same whenever the event is sent. */
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** Sends events to programs outside. */
+export interface EventBus {
+  /**
+   * Sends every event at least once. After an error, some may have been sent.
+   * @throws StarlingError `SendFailed`
+   */
+  send(events: readonly BusEvent[]): Promise<void>;
+}
+
 /**
  * Large immutable values. Each disappears by itself a long time after it was last stored (`blob-life.ts`); storing it
  * again keeps it. All methods throw a transient StarlingError: `BlobStoreBusy`, or `BlobDenied`, which does not say

@@ -7,7 +7,13 @@ import { bringBack, isLostArtifact, keepArtifact, type Missed } from "#functions
 import { resolvePin } from "#functions/resolve/resolve-pin.ts";
 import { retainRevisions } from "#functions/resolve/retain-revisions.ts";
 import { followedText, SharedUpstream } from "#functions/resolve/share-upstream.ts";
-import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
+import {
+  conclude,
+  type Settle,
+  type SourceWritePorts,
+  wantAgain,
+  writeStart,
+} from "#functions/resolve/source-writes.ts";
 import { storedRevision } from "#functions/resolve/stored-revision.ts";
 import type { BucketPorts } from "#functions/resolve/upstreams/locate-bucket.ts";
 import type { Located } from "#functions/resolve/upstreams/upstream.ts";
@@ -41,7 +47,7 @@ import type { Delivered, InvocationContext } from "#shared/lambda/sqs-handler.ts
 import { pollMessage, type ResolveMessage } from "#shared/messages.ts";
 import type { BlobStore, GitRemote, HttpRemote, Ids, Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
 
-export interface ResolvePorts extends BucketPorts {
+export interface ResolvePorts extends BucketPorts, Pick<SourceWritePorts, "events"> {
   readonly table: Table;
   readonly blobs: BlobStore;
   readonly sender: MessageSender;
@@ -178,8 +184,10 @@ async function pollRow(row: SourceRow, poll: Poll): Promise<boolean> {
 async function keepSuspended(row: SourceRow, poll: Poll): Promise<void> {
   const { artifact, lost } = await storedArtifact(row, poll);
   const isNew = artifact !== row.status.artifact || lost !== row.status.lost;
-  if (artifact === undefined || !isNew) return;
-  await conclude(row, (now) => keptStatus(now, { artifact, lost }, poll.ports.clock.now()), poll.ports);
+  const { pending = [] } = row.status.events ?? {};
+  if (artifact !== undefined && isNew)
+    await conclude(row, (now) => keptStatus(now, { artifact, lost }, poll.ports.clock.now()), poll.ports);
+  else if (pending.length > 0) await conclude(row, ({ status }) => status, poll.ports);
 }
 
 interface Polled {

@@ -4,23 +4,26 @@ import { wakePins } from "#functions/resolve/resolve-pin.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
-import { isConflict } from "#shared/base/errors.ts";
+import { errorCode, errorMessage, isConflict } from "#shared/base/errors.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { PinRow } from "#shared/fleet/rows/pin-row.ts";
 import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
+import { droppedEvents, pendingEvents, withEvents, withoutPending } from "#shared/fleet/sources/source-events.ts";
 import { diedMessage, type FetchDecision, interrupted } from "#shared/fleet/sources/source-fetch.ts";
 import { announcementOf, fetchingStatus } from "#shared/fleet/sources/source-status.ts";
 import type { Message } from "#shared/messages.ts";
-import type { Log, MessageSender, Table, Write } from "#shared/ports.ts";
+import type { EventBus, Log, MessageSender, Table, Write } from "#shared/ports.ts";
 
 export interface SourceWritePorts {
   readonly table: Table;
   readonly sender: MessageSender;
   readonly clock: Clock;
   readonly log: Log;
+  /** Undefined when the installation sends no events. */
+  readonly events: { readonly bus: EventBus; readonly installation: string } | undefined;
 }
 
 /**
@@ -38,7 +41,7 @@ export async function writeStart(
 ): Promise<SourceRow> {
   const { start, died } = decision;
   const failure = died === undefined ? undefined : ({ code: interrupted, message: diedMessage(died) } as const);
-  const status = { ...fetchingStatus(row, start, failure), ...defined({ lost }) };
+  const status = recorded(row, { ...fetchingStatus(row, start, failure), ...defined({ lost }) }, ports);
   const next = timed({ ...row, status, version: row.version + 1 }, start.until);
   await ports.table.write([{ put: next, when: { version: row.version } }]);
   return next;
@@ -60,8 +63,8 @@ export async function wantAgain(row: SourceRow, ports: SourceWritePorts): Promis
 export type Settle = (row: SourceRow) => SourceStatus;
 
 /**
- * Writes the result of a poll, informs the owners when the artifact has changed, and then records that it informed them.
- * An invocation that dies in between leaves a row that is due and still has the owners to inform.
+ * Writes the result of a poll, informs the owners when the artifact has changed, sends the events of it, and then records
+ * both. An invocation that dies in between leaves a row that is due and still has the owners to inform, and the events.
  * @returns whether another poll was requested meanwhile.
  * @throws ConflictError when the row has another spec or another fetch by now.
  */
@@ -70,17 +73,13 @@ export async function conclude(polled: SourceRow, settle: Settle, ports: SourceW
   if (concerned !== undefined) await wakePins(polled, concerned, ports);
   const { row, next } = await writeSettled(polled, settle, ports);
   const desired = isRequested(row, next.status);
-  const { artifact } = next.status;
   // The Sources that include it refused it meanwhile.
   if (isRecovered(row.status, next.status) && !isNews(next.status))
     await ports.sender.send(await includersOf(row, ports.table));
-  if (artifact === undefined || !isNews(next.status)) return desired;
-  const owners = await usersOf(row, ports.table);
-  await ports.sender.send(owners);
-  const { namespace, name } = row;
-  const about = { kind: "Source", namespace, name, revision: artifact.revision };
-  ports.log.info("a source has another artifact", { ...about, owners: owners.length });
-  const status = { ...next.status, announced: announcementOf(artifact) };
+  const announced = await informOwners(next, ports);
+  const isSent = await sendEvents(next, ports);
+  if (announced === undefined && !isSent) return desired;
+  const status = { ...(isSent ? withoutPending(next.status) : next.status), ...defined({ announced }) };
   const reported = timed(
     { ...next, status, version: next.version + 1 },
     desired ? watchdogAt(ports.clock.now(), 0) : undefined,
@@ -88,7 +87,7 @@ export async function conclude(polled: SourceRow, settle: Settle, ports: SourceW
   try {
     await ports.table.write([{ put: reported, when: { version: next.version } }]);
   } catch (error) {
-    // The writer that was faster has requested another poll, which informs the owners again.
+    // The writer that was faster left the row due: another poll informs the owners and sends the events again.
     if (!isConflict(error)) throw error;
   }
   return desired;
@@ -103,11 +102,49 @@ function pinsConcerned({ status }: SourceRow, next: SourceStatus): ((row: PinRow
   return isMoved ? ({ failure }) => failure !== undefined : undefined;
 }
 
+/** @returns what the owners were informed of, when that is news. */
+async function informOwners(row: SourceRow, ports: SourceWritePorts): Promise<string | undefined> {
+  const { artifact } = row.status;
+  if (artifact === undefined || !isNews(row.status)) return undefined;
+  const owners = await usersOf(row, ports.table);
+  await ports.sender.send(owners);
+  const { namespace, name } = row;
+  const about = { kind: "Source", namespace, name, revision: artifact.revision };
+  ports.log.info("a source has another artifact", { ...about, owners: owners.length });
+  return announcementOf(artifact);
+}
+
+/** Events that cannot be sent now wait in the row, and hold nothing else. @returns whether some were sent. */
+async function sendEvents(row: SourceRow, { events, log }: SourceWritePorts): Promise<boolean> {
+  if (events === undefined) return false;
+  const pending = pendingEvents(row, events.installation);
+  if (pending.length === 0) return false;
+  try {
+    await events.bus.send(pending);
+    return true;
+  } catch (error) {
+    const { namespace, name, status } = row;
+    const reported = { code: errorCode(error), error: errorMessage(error), again: status.events?.againAt };
+    log.error("events could not be sent", { kind: "Source", namespace, name, events: pending.length, ...reported });
+    return false;
+  }
+}
+
+/** The status with its events, in the same write. */
+function recorded(row: SourceRow, status: SourceStatus, { events, clock, log }: SourceWritePorts): SourceStatus {
+  if (events === undefined) return withoutPending(status);
+  const after = withEvents(row.status, status, clock.now());
+  const dropped = droppedEvents(row.status, after);
+  const { namespace, name } = row;
+  if (dropped > 0) log.error("the oldest events are dropped unsent", { kind: "Source", namespace, name, dropped });
+  return after;
+}
+
 /** Keeps the fetched artifact when another writer changed the row but left this fetch in charge. */
 async function writeSettled(polled: SourceRow, settle: Settle, ports: SourceWritePorts) {
   for (let row = polled; ; ) {
     const now = ports.clock.now();
-    const status = settle(row);
+    const status = recorded(row, settle(row), ports);
     const soon = isNews(status) || isRequested(row, status);
     const next = timed({ ...row, status, version: row.version + 1 }, soon ? watchdogAt(now, 0) : undefined);
     const writes: Write[] = [{ put: next, when: { version: row.version } }];

@@ -1,6 +1,7 @@
 import type { ResolveEnv } from "#functions/resolve/env.ts";
 import { resolveSource } from "#functions/resolve/resolve.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { EventBridgeBus } from "#shared/adapters/aws/event-bridge-bus.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { S3BucketReader } from "#shared/adapters/aws/s3-bucket-reader.ts";
@@ -39,6 +40,13 @@ export function wireResolve(env: ResolveEnv, aws: ResolveClients, options: WireO
       credentials: () => aws.secrets.config.credentials(),
       grants: (env.STARLING_AWS_SOURCES ?? "").split(",").filter(Boolean).map(awsGrant),
     },
+    events:
+      env.STARLING_EVENT_BUS === undefined
+        ? undefined
+        : {
+            bus: new EventBridgeBus(aws.events, env.STARLING_EVENT_BUS),
+            installation: env.STARLING_INSTALLATION,
+          },
     clock,
     ids: randomIds,
     log,

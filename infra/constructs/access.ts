@@ -1,8 +1,9 @@
-import { Lazy } from "aws-cdk-lib";
+import { Aws, Lazy } from "aws-cdk-lib";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type * as z from "zod";
+import { eventSource } from "#shared/fleet/event-source.ts";
 import { dueShards } from "#shared/fleet/rows/due.ts";
 import { type Partition, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
@@ -186,6 +187,17 @@ export function accountQuota(value: string): Access {
     statements: [new PolicyStatement({ actions: ["lambda:GetAccountSettings"], resources: ["*"] })],
     wildcardReason: "The action has no resource: it returns the quotas of the account and nothing else.",
   };
+}
+
+/** The right to put Starling's events on a bus, given by its name or ARN, and no events that look like those of others. */
+export function eventsTo(bus: string): Access {
+  const own = `arn:${Aws.PARTITION}:events:${Aws.REGION}:${Aws.ACCOUNT_ID}:event-bus/${bus}`;
+  const statement = new PolicyStatement({
+    actions: ["events:PutEvents"],
+    resources: [bus.startsWith("arn:") ? bus : own],
+    conditions: { "ForAllValues:StringEquals": { "events:source": [eventSource] } },
+  });
+  return { value: bus, statements: [statement] };
 }
 
 /** The right to invoke one function. */

@@ -24,6 +24,8 @@ import { startAlarms } from "#local/aws/services/alarms-server.ts";
 import { startCloudFormation } from "#local/aws/services/cloudformation-server.ts";
 import { putSecret } from "#local/aws/services/create-resources.ts";
 import { startDynamo } from "#local/aws/services/dynamo-server.ts";
+import { EventStore } from "#local/aws/services/event-store.ts";
+import { startEvents } from "#local/aws/services/events-server.ts";
 import { LogStore } from "#local/aws/services/log-store.ts";
 import { startLogs } from "#local/aws/services/logs-server.ts";
 import { startSecrets } from "#local/aws/services/secrets-server.ts";
@@ -103,6 +105,8 @@ export interface Machine {
   readonly eks: LocalEks;
   /** The CloudWatch alarms that bakes are watched by. */
   readonly alarms: AlarmControl & { readonly endpoint: string };
+  /** What the event bus of the account took. */
+  readonly events: Pick<EventStore, "list">;
   readonly sources: ReadonlyMap<QueueName, readonly EventSourceLoop[]>;
   tick(): Promise<void>;
   putSecret(name: string, value: string): Promise<void>;
@@ -130,6 +134,9 @@ export interface LocalEks extends Pick<EksStsServer, "endpoint" | "calls"> {
 
 /** A function may wait three minutes for a silent server. The person who ends the machine should not. */
 const stopGraceMs = 5000;
+
+/** The bus that every account has. */
+const defaultBus = "default";
 
 const principalArn = `arn:aws:iam::${localAccountId}:user/local`;
 
@@ -192,6 +199,8 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const eks = await started(startEksAndSts({ ...eksParts, principals, organization: () => organization }));
   const alarms = new AlarmStore();
   const alarmsServer = await started(startAlarms({ principals, store: alarms, arnOf: localAlarmArn }));
+  const eventStore = new EventStore();
+  const events = await started(startEvents({ principals, store: eventStore, buses: [defaultBus] }));
   const logStore = new LogStore();
   const logs = await started(startLogs({ principals, store: logStore }));
   const { dynamodb, sqs, s3, lambda } = proxy.endpoints;
@@ -203,6 +212,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     secrets: secrets.endpoint,
     logs: logs.endpoint,
     alarms: alarmsServer.endpoint,
+    events: events.endpoint,
     sts: eks.endpoint,
     eks: eks.endpoint,
   };
@@ -280,6 +290,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
         return { ...alarm, arn: localAlarmArn(alarm.name) };
       },
     },
+    events: { list: () => eventStore.list() },
     sources,
     async tick() {
       const ticked = await tick.invoke({ event: everyMinute.input, killed: new AbortController().signal });

@@ -4,7 +4,12 @@ import type { ClientOptions, CoreClients } from "#shared/lambda/core-clients.ts"
 import { type DiscoveryClients, listingClients } from "#shared/lambda/discovery-clients.ts";
 import { type LogClients, logClients } from "#shared/lambda/log-clients.ts";
 import { type RenderClients, renderClients } from "#shared/lambda/render-clients.ts";
-import { type RegionalClients, regionalClients } from "#shared/lambda/resolve-clients.ts";
+import {
+  type EventClients,
+  eventClients,
+  type RegionalClients,
+  regionalClients,
+} from "#shared/lambda/resolve-clients.ts";
 
 /** The clients of all functions; `local/` points them at its emulators. */
 export interface AwsClients
@@ -13,9 +18,12 @@ export interface AwsClients
     AlarmClients,
     RenderClients,
     DiscoveryClients,
-    RegionalClients {}
+    RegionalClients,
+    EventClients {}
 
-export type AwsClientOptions = ClientOptions<keyof CoreClients | "sts" | "eks" | "lambda" | "logs" | "alarms">;
+export type AwsClientOptions = ClientOptions<
+  keyof CoreClients | "sts" | "eks" | "lambda" | "logs" | "alarms" | "events"
+>;
 
 /** Clients for the endpoints given. */
 export function awsClients(options: AwsClientOptions): AwsClients {
@@ -26,5 +34,6 @@ export function awsClients(options: AwsClientOptions): AwsClients {
     ...renderClients(options),
     ...listingClients(options),
     ...regionalClients(options),
+    ...eventClients(options),
   };
 }

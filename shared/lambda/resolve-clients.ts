@@ -1,3 +1,4 @@
+import { EventBridgeClient } from "@aws-sdk/client-eventbridge";
 import { S3Client } from "@aws-sdk/client-s3";
 import { type ClientOptions, type CoreClients, clientConfig, coreClients } from "#shared/lambda/core-clients.ts";
 
@@ -6,12 +7,21 @@ export interface RegionalClients {
   s3In(region: string | undefined): S3Client;
 }
 
+/** The client for sending events. Only one function has it in its bundle. */
+export interface EventClients {
+  readonly events: EventBridgeClient;
+}
+
 /** The clients of `resolve`: Sources name buckets of any region. */
-export interface ResolveClients extends CoreClients, RegionalClients {}
+export interface ResolveClients extends CoreClients, RegionalClients, EventClients {}
 
 /** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
-export function resolveClients(options?: ClientOptions<keyof CoreClients>): ResolveClients {
-  return { ...coreClients(options), ...regionalClients(options) };
+export function resolveClients(options?: ClientOptions<keyof CoreClients | keyof EventClients>): ResolveClients {
+  return { ...coreClients(options), ...regionalClients(options), ...eventClients(options) };
+}
+
+export function eventClients(options?: ClientOptions<keyof EventClients>): EventClients {
+  return { events: new EventBridgeClient(clientConfig("events", options)) };
 }
 
 export function regionalClients(options?: ClientOptions<"s3">): RegionalClients {

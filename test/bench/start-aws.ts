@@ -42,6 +42,7 @@ export async function startAws(): Promise<Started<AwsAddresses>> {
       lambda: nobody,
       logs: nobody,
       alarms: nobody,
+      events: nobody,
     },
   };
   const aws = awsClients(options);

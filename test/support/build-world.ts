@@ -61,6 +61,7 @@ export async function startBuildWorld(): Promise<BuildWorld> {
       eks: nowhere,
       logs: nowhere,
       alarms: nowhere,
+      events: nowhere,
     },
   });
   await createBucket(aws.s3, buildBucket);

@@ -175,7 +175,15 @@ export class CollectionWorld {
     if (message.to === "resolve")
       await resolveSource(
         message,
-        { ...common, git: this.#git(), http: noHttp, ...noBuckets, secrets: { read: async () => "" }, role: noRole },
+        {
+          ...common,
+          git: this.#git(),
+          http: noHttp,
+          ...noBuckets,
+          secrets: { read: async () => "" },
+          role: noRole,
+          events: undefined,
+        },
         { getRemainingTimeInMillis: () => 180_000 },
       );
     if (message.to === "apply") await this.#work(message.cluster, ports);

@@ -111,6 +111,7 @@ export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<
       eks: endpoint,
       logs: nowhere,
       alarms: nowhere,
+      events: nowhere,
     },
   });
   const sender = new MemorySender();

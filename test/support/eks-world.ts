@@ -72,6 +72,7 @@ export async function startEksWorld(): Promise<EksWorld> {
       secrets: nowhere,
       logs: nowhere,
       alarms: nowhere,
+      events: nowhere,
       sts: server.endpoint,
       eks: server.endpoint,
     },

@@ -27,6 +27,8 @@ export interface Wish {
   readonly prefix?: string;
   /** The bucket and key of the source of a copy. */
   readonly copySource?: string;
+  /** The source of an event. */
+  readonly eventSource?: string;
 }
 
 export function mayDo(wish: Wish, statements: readonly Statement[]): boolean {
@@ -38,8 +40,11 @@ export function mayDo(wish: Wish, statements: readonly Statement[]): boolean {
   );
 }
 
-function conditionAllows({ partition, prefix, copySource }: Wish, condition: Statement["Condition"]): boolean {
+function conditionAllows(wish: Wish, condition: Statement["Condition"]): boolean {
+  const { partition, prefix, copySource, eventSource } = wish;
   if (condition === undefined) return true;
+  const eventSources = condition["ForAllValues:StringEquals"]?.["events:source"];
+  if (eventSources !== undefined) return eventSource !== undefined && listOf(eventSources).includes(eventSource);
   const partitions = condition["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] as string[] | undefined;
   const prefixes = condition.StringLike?.["s3:prefix"] as string[] | undefined;
   const copied = condition.StringLike?.["s3:x-amz-copy-source"];
@@ -113,13 +118,14 @@ function keysOf({ Condition }: Statement): readonly string[] {
   return listOf((Condition?.["ForAllValues:StringLike"]?.[leadingKeys] ?? []) as string[]);
 }
 
-function wishOf({ action, resource, leadingKey, prefix, copySource }: RecordedCall): Wish {
+function wishOf({ action, resource, leadingKey, prefix, copySource, eventSource }: RecordedCall): Wish {
   return {
     action,
     resource: policyResource(resource),
     ...defined({
       partition: leadingKey,
       prefix,
+      eventSource,
       copySource: copySource && `<starling-state-blobs-name>/${copySource}`,
     }),
   };
@@ -141,6 +147,8 @@ function policyResource(resource: string): string {
       return `<${/(WiringTo[A-Za-z]+?Queue|Wiring[A-Za-z]+?DeadLetters)[0-9A-F]+(\.fifo)?$/.exec(name)?.[1] ?? name}>`;
     case "function":
       return `<Wiring${name[0]?.toUpperCase()}${name.slice(1)}Function>`;
+    case "event-bus":
+      return `arn:<AWS::Partition>:events:${account}:event-bus/${name}`;
     case "cluster":
       return `arn:<AWS::Partition>:eks:us-east-1:<AWS::AccountId>:cluster/${name}`;
     case "secret":

@@ -13,7 +13,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { BucketRules } from "#shared/fleet/source-buckets.ts";
 import { withUpload } from "#shared/fleet/sources/uploads.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
-import type { BucketReader, GitRemote, HttpRemote, SecretReader, Table } from "#shared/ports.ts";
+import type { BucketReader, EventBus, GitRemote, HttpRemote, SecretReader, Table } from "#shared/ports.ts";
 import type { ListedFile } from "#shared/source/tree-listing.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -43,6 +43,7 @@ export class SourceWorld {
   buckets: BucketReader = noBuckets.buckets;
   bucketRules: BucketRules = noBuckets.bucketRules;
   role: OwnRole = noRole;
+  bus: EventBus | undefined;
   now = new Date("2026-03-01T10:00:00.000Z");
   /** Time until an invocation is killed. */
   remainingMs: () => number = () => 180_000;
@@ -114,6 +115,7 @@ export class SourceWorld {
       ...{ table: this.watch(this.table), blobs, sender, git, http, buckets, bucketRules },
       secrets: { read: this.readSecret },
       role: this.role,
+      events: this.bus && { bus: this.bus, installation: "starling.111122223333.eu-west-1" },
       clock: { now: () => this.now },
       ids: randomIds,
       log: {

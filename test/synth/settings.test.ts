@@ -163,6 +163,7 @@ test("the defaults suit a small installation in a new account, without other acc
     clusterAccounts: [],
     artifactReaders: [],
     awsSources: [],
+    eventBus: "default",
     gitAllow: [],
     guard: { additions: 100, deletions: 0, objects: "50%", per: "24h" },
     personalRoles: ["AWSReservedSSO_*"],

@@ -90,7 +90,7 @@ const s3Wordings = {
 } as const satisfies Readonly<Record<SignatureFault, Wording & { readonly status: number }>>;
 
 /** Services with AWS's JSON protocol that no fault proxy stands before, by their names in signatures. */
-export type JsonService = "secretsmanager" | "logs" | "monitoring";
+export type JsonService = "secretsmanager" | "logs" | "monitoring" | "events";
 
 /** The service's answer to a request without a valid signature. The answer does not contain the reason. */
 export function refusalReply(service: AwsService | JsonService, { fault }: Pick<Refused, "fault">): HttpReply {

@@ -11,7 +11,7 @@ export interface RecordedCall {
   readonly action: string;
   /**
    * `table/NAME`, `table/NAME/index/INDEX`, `queue/NAME`, `bucket`, `object/KEY`, `secret/NAME-OR-ARN`, `cluster/NAME`,
-   * `function/NAME`, or the ARN of a role.
+   * `function/NAME`, `event-bus/NAME`, or the ARN of a role.
    */
   readonly resource: string;
   /** The partition key of the item or of the queried index. */
@@ -20,6 +20,8 @@ export interface RecordedCall {
   readonly prefix?: string;
   /** The key that a stored object is copied from; undefined where the request contains the bytes. */
   readonly copySource?: string;
+  /** The source that an event names. */
+  readonly eventSource?: string;
 }
 
 export interface CallRecorder {
@@ -31,8 +33,8 @@ export interface CallRecorder {
 
 /** One line of a record: function, action and resource. Calls on rows, missing keys and copies also have the key. */
 export function callLine(call: RecordedCall): string {
-  const { function: name, action, resource, leadingKey, prefix, copySource } = call;
-  const key = copySource === undefined ? (leadingKey ?? prefix ?? "") : `from ${copySource}`;
+  const { function: name, action, resource, leadingKey, prefix, copySource, eventSource } = call;
+  const key = copySource === undefined ? (leadingKey ?? prefix ?? eventSource ?? "") : `from ${copySource}`;
   return [name, action, resource, key].join(" ").trim();
 }
 
@@ -77,8 +79,8 @@ export function createCallRecorder(onCall: (call: RecordedCall) => void = () => 
 
   return {
     watch(functionName, clients) {
-      const { dynamo, sqs, s3, secrets, lambda, logs, presigner } = clients;
-      for (const client of [dynamo, sqs, s3, secrets, lambda, logs]) watched(client, functionName);
+      const { dynamo, sqs, s3, secrets, lambda, logs, events, presigner } = clients;
+      for (const client of [dynamo, sqs, s3, secrets, lambda, logs, events]) watched(client, functionName);
       // For a presigned request the signer needs the permission, although another program sends it.
       presigner.middlewareStack.add(
         (next) => async (step) => {
@@ -138,6 +140,14 @@ function askedBy({ method, path, headers, body }: SignedRequest): readonly Asked
   }
   if (service.startsWith("Logs_"))
     return [{ action: `logs:${operation}`, resource: `log-group/${request.logGroupName}` }];
+  if (service === "AWSEvents") {
+    const entries = request.Entries as readonly { readonly EventBusName: string; readonly Source: string }[];
+    return entries.map(({ EventBusName, Source }) => ({
+      action: `events:${operation}`,
+      resource: `event-bus/${EventBusName}`,
+      eventSource: Source,
+    }));
+  }
   return [{ action: `secretsmanager:${operation}`, resource: `secret/${request.SecretId}` }];
 }
 

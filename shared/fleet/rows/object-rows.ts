@@ -265,6 +265,53 @@ export interface RefusedRevision extends AskedRevision {
   readonly message: string;
 }
 
+/** A revision and its artifact, in an event. */
+export interface NamedArtifact {
+  readonly revision: string;
+  readonly digest: string;
+}
+
+/** Since when a Source can be resolved, or cannot, and why. */
+export interface SourceAvailability {
+  readonly availability: "available" | "unavailable";
+  /** Reason of the condition Ready. */
+  readonly reason: string;
+  readonly since: string;
+}
+
+/** What happened to a Source, for programs outside. */
+export type SourceHappening = {
+  /** Grows by one with every event of the Source. */
+  readonly sequence: number;
+  readonly time: string;
+} & (
+  | (NamedArtifact & {
+      readonly type: "revision";
+      readonly origin?: string;
+      /** Absent for the first artifact. */
+      readonly previous?: NamedArtifact;
+    })
+  | (SourceAvailability & {
+      readonly type: "availability";
+      readonly message: string;
+      /** The last good artifact, which stays in use. */
+      readonly artifact?: NamedArtifact;
+      /** Absent when nothing was known before. */
+      readonly previous?: SourceAvailability;
+    })
+);
+
+export interface SourceEvents {
+  /** Number of the newest event. */
+  readonly last: number;
+  /** Events that may not have been sent, the oldest first. */
+  readonly pending?: readonly SourceHappening[];
+  /** How often they were tried in vain. */
+  readonly tries?: number;
+  /** When they are sent again. */
+  readonly againAt?: string;
+}
+
 export interface SourceStatus {
   readonly artifact?: Artifact;
   /** `Located.question` of the last listing: an equal one needs no fetch. */
@@ -286,6 +333,8 @@ export interface SourceStatus {
   readonly limitedUntil?: string;
   /** Number of the newest `reconcile` that was carried out. */
   readonly handledReconcile?: number;
+  /** Absent before the first event, and when the installation has no bus. */
+  readonly events?: SourceEvents;
   readonly conditions: readonly Condition[];
 }
 

@@ -5,14 +5,19 @@ import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { sharedUpstream } from "#shared/fleet/sources/shared-upstream.ts";
 import { fetchAgainAt } from "#shared/fleet/sources/source-fetch.ts";
 
+type Timed = Pick<SourceRow, "namespace" | "spec" | "status" | "operations" | "generation" | "createdAt" | "uid">;
+
 /**
  * When a Source is resolved next; while it is suspended, when that ends or its artifact is stored once more. A changed
  * spec, a `reconcile` and a new Source are due at once; Sources of one upstream have their turns together; failures back off, up to the interval. A fetch that died is due
- * when it may be tried again, if that is earlier.
+ * when it may be tried again, if that is earlier, and so are events that were not sent.
  */
-export function nextResolve(
-  row: Pick<SourceRow, "namespace" | "spec" | "status" | "operations" | "generation" | "createdAt" | "uid">,
-): string | undefined {
+export function nextResolve(row: Timed): string | undefined {
+  const { pending = [], againAt } = row.status.events ?? {};
+  return [nextPoll(row), pending.length === 0 ? undefined : againAt].filter((at) => at !== undefined).sort()[0];
+}
+
+function nextPoll(row: Timed): string | undefined {
   const { status } = row;
   const { suspended } = row.operations;
   if (suspended !== undefined) return [nextRenewal(row), suspended.until].filter((at) => at !== undefined).sort()[0];

@@ -94,6 +94,7 @@ class World {
       ...noBuckets,
       secrets: { read: async () => this.secret },
       role: noRole,
+      events: undefined,
       clock: { now: () => this.now },
       ids: randomIds,
       log: { ...silent, error: (text, fields) => this.errors.push(`${text}: ${JSON.stringify(fields)}`) },

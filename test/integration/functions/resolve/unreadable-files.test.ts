@@ -74,6 +74,7 @@ test("a file that becomes a link changes nothing, and a file that cannot be read
     ...noBuckets,
     secrets: { read: async () => "" },
     role: noRole,
+    events: undefined,
     clock: { now: () => now },
     ids: randomIds,
     log: { info: () => {}, warn: () => {}, error: () => {} },

@@ -102,7 +102,7 @@ const resolve = (machine: DyingMachine) =>
   machine.untilBegun((ports) =>
     resolveSource(
       { to: "resolve", source },
-      { ...ports, role: noRole },
+      { ...ports, role: noRole, events: undefined },
       {
         getRemainingTimeInMillis: () => 180_000,
       },

@@ -1,0 +1,2 @@
+/** The `source` of every event on a bus. */
+export const eventSource = "starling";

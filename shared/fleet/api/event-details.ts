@@ -4,6 +4,8 @@
  */
 import * as z from "zod";
 
+const time = (description: string) => z.string().meta({ format: "date-time", description });
+
 const artifact = z
   .object({
     revision: z.string().describe("The revision, such as main@sha1:4be8a903…"),
@@ -19,7 +21,7 @@ const availability = z.object({
     .enum(["available", "unavailable"])
     .describe("available: the condition Ready is True; unavailable: it is False"),
   reason: z.string().min(1).describe("Reason of the condition Ready, of those in docs/reasons.md"),
-  since: z.iso.datetime().describe("Since when"),
+  since: time("Since when"),
 });
 
 /** What all events have; each kind of object has the same. */
@@ -32,7 +34,7 @@ const envelope = z.object({
     .int()
     .min(1)
     .describe("Grows by one with every event of the object: it orders them, and a gap shows a lost one"),
-  time: z.iso.datetime().describe("When it happened"),
+  time: time("When it happened"),
   installation: z.string().min(1).describe("NAME.ACCOUNT.REGION of the installation"),
   namespace: z.string().min(1),
   name: z.string().min(1).describe("Name of the object"),

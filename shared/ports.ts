@@ -3,6 +3,7 @@
  * layers know. Adapters in `shared/adapters` implement them; nothing else does I/O.
  */
 
+import type { BusEvent } from "#shared/fleet/bus-event.ts";
 import type { AlarmReading } from "#shared/fleet/rollout/alarms.ts";
 import type { Row, RowKey, RowKeyOf, RowRange } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
@@ -117,14 +118,6 @@ export interface EventLog {
    * @throws StarlingError `RowTooLarge`, before anything is written; transient when the table is busy.
    */
   append(events: readonly Row[]): Promise<void>;
-}
-
-/** An event for programs outside Starling. */
-export interface BusEvent {
-  readonly type: string;
-  readonly time: string;
-  /** With an `id` that is the same whenever the event is sent. */
-  readonly detail: Readonly<Record<string, unknown>>;
 }
 
 /** Sends events to programs outside. */

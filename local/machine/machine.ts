@@ -105,7 +105,7 @@ export interface Machine {
   readonly eks: LocalEks;
   /** The CloudWatch alarms that bakes are watched by. */
   readonly alarms: AlarmControl & { readonly endpoint: string };
-  /** What the event bus of the account took. */
+  /** The events that the bus of the account took. */
   readonly events: Pick<EventStore, "list">;
   readonly sources: ReadonlyMap<QueueName, readonly EventSourceLoop[]>;
   tick(): Promise<void>;

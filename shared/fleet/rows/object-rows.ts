@@ -279,7 +279,7 @@ export interface SourceAvailability {
   readonly since: string;
 }
 
-/** What happened to a Source, for programs outside. */
+/** Something that happened to a Source, for programs outside. */
 export type SourceHappening = {
   /** Grows by one with every event of the Source. */
   readonly sequence: number;

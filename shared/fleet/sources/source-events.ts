@@ -3,6 +3,7 @@
 import { digestOf, hexOf } from "#shared/base/digest.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { SourceAvailabilityDetail, SourceRevisionDetail } from "#shared/fleet/api/event-details.ts";
+import type { BusEvent } from "#shared/fleet/bus-event.ts";
 import { watchdogAt } from "#shared/fleet/rows/due.ts";
 import type {
   Artifact,
@@ -14,14 +15,13 @@ import type {
   SourceStatus,
 } from "#shared/fleet/rows/object-rows.ts";
 import { announcementOf } from "#shared/fleet/sources/source-status.ts";
-import type { BusEvent } from "#shared/ports.ts";
 
 /** Events that wait at most: a bus may refuse all of them for days. */
 const mostPending = 20;
 const maxMessage = 300;
 
 /** The `detail-type` of each. */
-export const eventTypes = {
+const eventTypes = {
   revision: "Source Revision Changed",
   availability: "Source Availability Changed",
 } as const satisfies Readonly<Record<SourceHappening["type"], string>>;

@@ -45,7 +45,7 @@ let server: Awaited<ReturnType<typeof startEvents>>;
 let client: EventBridgeClient;
 let refuse: (entry: PutEntry) => string | undefined;
 let world: SourceWorld;
-/** What the git server has. */
+/** The state of the git server. */
 let git: { commit: number; failure?: StarlingError; listed: number };
 
 beforeEach(async () => {
@@ -251,12 +251,12 @@ describe("a function that dies at any of its steps", () => {
       const byId = new Map(mine.map((detail) => [detail.id, detail]));
       for (const detail of mine) expect(detail).toEqual(byId.get(detail.id));
       const distinct = [...byId.values()].sort((a, b) => a.sequence - b.sequence);
-      // A fetch that died is told of, too, and is over when the next one succeeds.
-      const told = distinct.map(({ revision, availability }) => revision ?? availability);
+      // A fetch that died has an event, too, and is over when the next one succeeds.
+      const words = distinct.map(({ revision, availability }) => revision ?? availability);
       expect(distinct.map(({ sequence }) => sequence)).toEqual(distinct.map((_, index) => index + 1));
-      expect(told.slice(0, 2)).toEqual([revisionOf(1), "available"]);
-      const ofDeath = told.length - 2 - events.length;
-      expect(told.slice(2)).toEqual(ofDeath === 0 ? events : ["unavailable", ...events, "available"]);
+      expect(words.slice(0, 2)).toEqual([revisionOf(1), "available"]);
+      const ofDeath = words.length - 2 - events.length;
+      expect(words.slice(2)).toEqual(ofDeath === 0 ? events : ["unavailable", ...events, "available"]);
       expect((await rowOf(name, one)).status.events).toEqual({ last: distinct.length });
       if (end === "done") break;
       deaths++;

@@ -1,2 +1,0 @@
-/** The `source` of every event on a bus. */
-export const eventSource = "starling";

@@ -3,7 +3,7 @@
  * layers know. Adapters in `shared/adapters` implement them; nothing else does I/O.
  */
 
-import type { BusEvent } from "#shared/fleet/bus-event.ts";
+import type { BusEvent } from "#shared/fleet/outside-event.ts";
 import type { AlarmReading } from "#shared/fleet/rollout/alarms.ts";
 import type { Row, RowKey, RowKeyOf, RowRange } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";

@@ -3,7 +3,7 @@ import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type * as z from "zod";
-import { eventSource } from "#shared/fleet/bus-event.ts";
+import { eventSource } from "#shared/fleet/outside-event.ts";
 import { dueShards } from "#shared/fleet/rows/due.ts";
 import { type Partition, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";

@@ -4,7 +4,7 @@ import { systemClock } from "#shared/adapters/system.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
-import { type BusEvent, eventSource } from "#shared/fleet/bus-event.ts";
+import { type BusEvent, eventSource } from "#shared/fleet/outside-event.ts";
 import type { EventBus } from "#shared/ports.ts";
 
 /** EventBridge's limit of events in one call. */

@@ -3,7 +3,7 @@
 import { digestOf, hexOf } from "#shared/base/digest.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { SourceAvailabilityDetail, SourceRevisionDetail } from "#shared/fleet/api/event-details.ts";
-import type { BusEvent } from "#shared/fleet/bus-event.ts";
+import type { BusEvent } from "#shared/fleet/outside-event.ts";
 import { watchdogAt } from "#shared/fleet/rows/due.ts";
 import type {
   Artifact,

@@ -16,6 +16,16 @@ interface Remotes {
 /** Bytes of answers that are kept for the others: a large index, and the charts that it names. */
 const maxKeptBytes = 128 * 1024 * 1024;
 
+/** Errors of a listing that the server gives whatever is asked. */
+const ofServer: ReadonlySet<string> = new Set([
+  "RateLimited",
+  "GitAuthenticationFailed",
+  "GitNotFound",
+  "AddressRefused",
+]);
+/** After so many Sources whose own listings failed, too, the server counts as away: each could wait for it until its limit. */
+const mostFailedAlone = 2;
+
 /** Equal for Sources that take the same revision of their upstream. */
 export function followedText({ spec }: Pick<SourceRow, "spec">): string {
   const { kind } = upstreamOf(spec);
@@ -36,6 +46,7 @@ export class SharedUpstream {
   readonly #answers = new Map<string, Promise<RemoteAnswer>>();
   readonly #commits = new Map<string, Promise<GitTree>>();
   #keptBytes = 0;
+  #failedAlone = 0;
   /** Only the last one with files, because it may be large. */
   #tree: { readonly key: string; readonly tree: Promise<GitTree> } | undefined;
 
@@ -59,13 +70,21 @@ export class SharedUpstream {
     const { git } = this.#remotes;
     const { url, credentials } = repository;
     const all = [...new Set([...this.#prefixes, ...prefixes])];
-    const key = digestOf({ url, credentials, all });
+    const list = (desired: readonly string[]) =>
+      remembered(this.#listings, digestOf({ url, credentials, desired }), () => git.listRefs(repository, desired));
     try {
-      const listed = await remembered(this.#listings, key, () => git.listRefs(repository, all));
+      const listed = await list(all);
       return listed.filter(({ ref }) => prefixes.some((prefix) => ref.startsWith(prefix)));
     } catch (error) {
-      if (errorCode(error) !== "GitTooLarge" || all.length === prefixes.length) throw error;
-      return git.listRefs(repository, prefixes);
+      // It may be about the references of another Source, or about all of them together.
+      if (all.length === prefixes.length || ofServer.has(errorCode(error))) throw error;
+      if (this.#failedAlone >= mostFailedAlone && errorCode(error) !== "GitTooLarge") throw error;
+      try {
+        return await list(prefixes);
+      } catch (own) {
+        this.#failedAlone++;
+        throw own;
+      }
     }
   }
 

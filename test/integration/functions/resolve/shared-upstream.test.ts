@@ -7,6 +7,7 @@ import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { startRegistryServer } from "#local/registry/registry-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { StarlingError } from "#shared/base/errors.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { pollMessages } from "#shared/messages.ts";
@@ -136,6 +137,30 @@ describe("git", () => {
     ]);
     expect(await textsOf(worlds[0])).toEqual(["ok/a.yaml: fine"]);
     expect(await textsOf(worlds[4])).toEqual(["apps/1/a.yaml: One apps/1"]);
+  });
+
+  test("a listing that fails only for the tags of one Source fails none of the others", async () => {
+    const { git } = first;
+    let listed = 0;
+    let isAway = false;
+    first.git = {
+      fetchTree: (...args) => git.fetchTree(...args),
+      async listRefs(repository, prefixes) {
+        listed++;
+        if (isAway || prefixes.some((prefix) => prefix.startsWith("refs/tags/"))) {
+          throw new StarlingError("no answer within 60 s", { code: "GitOperationFailed", retry: "transient" });
+        }
+        return git.listRefs(repository, prefixes);
+      },
+    };
+    await putSources([specOf("apps/0"), specOf("apps/1"), specOf("apps/2", { semver: "*" })]);
+    for (let turn = 0; turn < 2; turn++) expect(statusesOf(await pollAll())).toEqual(["True", "True", "False"]);
+    isAway = true;
+    await putSources(folders.slice(0, 10).map((folder, index) => specOf(folder, { branch: `b-${index}` })));
+    listed = 0;
+    expect(new Set(statusesOf(await pollAll()))).toEqual(new Set(["False"]));
+    // Together, and twice alone: the server does not answer anybody.
+    expect(listed).toBe(3);
   });
 
   test("a push that one of them has already is not taken back by an older listing", async () => {

@@ -21,7 +21,10 @@ const strangers = [
   "9",
   "nobody/nothing",
   "nobody@nothing.example",
-  "repo:nobody/nothing:ref:refs/heads/nothing",
+  ...["ref:refs/heads/nothing", "ref:refs/heads/main", "environment:production", "pull_request"].map(
+    (rest) => `repo:nobody/nothing:${rest}`,
+  ),
+  "project_path:nobody/nothing:ref_type:branch:ref:main",
 ];
 
 /** @returns what is wrong with the URL of an issuer, or undefined. */

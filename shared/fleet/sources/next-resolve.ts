@@ -9,8 +9,9 @@ type Timed = Pick<SourceRow, "namespace" | "spec" | "status" | "operations" | "g
 
 /**
  * When a Source is resolved next; while it is suspended, when that ends or its artifact is stored once more. A changed
- * spec, a `reconcile` and a new Source are due at once; Sources of one upstream have their turns together; failures back off, up to the interval. A fetch that died is due
- * when it may be tried again, if that is earlier, and so are events that were not sent.
+ * spec, a `reconcile` and a new Source are due at once. Sources of one upstream have their turns together. Failures back
+ * off, up to the interval. A fetch that died is due when it may be tried again, if that is earlier, and so are events that
+ * were not sent.
  */
 export function nextResolve(row: Timed): string | undefined {
   const { pending = [], againAt } = row.status.events ?? {};

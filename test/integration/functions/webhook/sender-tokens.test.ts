@@ -1,6 +1,7 @@
 /** Receivers whose senders have a token of an issuer: a real issuer on loopback, and the webhook over HTTP. */
 import { createHmac } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { RE2JS } from "re2js";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Principals } from "#local/aws/iam/principals.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts";
 import { lambdaFunction } from "#local/aws/lambda/lambda-function.ts";
@@ -99,6 +100,21 @@ describe("a token of OpenID Connect", () => {
     });
     // A number that JSON rounds could be that of somebody else.
     expect(await deliver(await issuer.sign({ id: 2 ** 53, protected: true }), { path: numbers })).toEqual(refused);
+  });
+
+  test("the patterns, which can be large, cost nothing before the token is verified", async () => {
+    const stranger = await startTokenIssuer(world.now);
+    const compile = vi.spyOn(RE2JS, "compile");
+    try {
+      expect(await deliver(undefined)).toEqual(refused);
+      expect(await deliver(await stranger.sign({ ...shop, iss: issuer.url }))).toEqual(refused);
+      expect(compile).not.toHaveBeenCalled();
+      expect(await deliver(await issuer.sign(shop))).toMatchObject(accepted);
+      expect(compile).toHaveBeenCalled();
+    } finally {
+      compile.mockRestore();
+      await stranger.stop();
+    }
   });
 
   test("a name of a claim that every object has is no claim", async () => {

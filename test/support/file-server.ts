@@ -11,7 +11,7 @@ export interface AskedFile {
   readonly body: string;
 }
 
-/** `endless`: bytes until the reader goes away; `silent`: no answer at all. */
+/** `endless`: bytes until the reader goes away, or these bytes after the body; `silent`: no answer at all. */
 export type FileAnswer =
   | "endless"
   | "silent"
@@ -19,6 +19,7 @@ export type FileAnswer =
       readonly status?: number;
       readonly headers?: Readonly<Record<string, string>>;
       readonly body?: Uint8Array | string;
+      readonly endless?: string;
     };
 
 export interface FileServer {
@@ -41,19 +42,21 @@ export async function startFileServer(answer: (asked: AskedFile) => FileAnswer):
     asked.push(request);
     const said = answer(request);
     if (said === "silent") return;
-    if (said === "endless") {
-      const block = Buffer.alloc(64 * 1024);
+    const { status = 200, headers: given = {}, body = "", endless } = said === "endless" ? { endless: "\0" } : said;
+    response.writeHead(status, given);
+    if (endless !== undefined) {
+      const block = Buffer.alloc(64 * 1024, endless);
       const more = () => {
         while (!response.destroyed) {
           written += block.length;
           if (!response.write(block)) return void response.once("drain", more);
         }
       };
-      response.writeHead(200);
+      response.write(body);
       more();
       return;
     }
-    response.writeHead(said.status ?? 200, said.headers).end(said.body);
+    response.end(body);
   });
   server.on("connection", (socket) => {
     sockets.add(socket);

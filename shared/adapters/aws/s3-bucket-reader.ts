@@ -1,8 +1,16 @@
-import { GetObjectCommand, ListObjectsV2Command, type S3Client, S3ServiceException } from "@aws-sdk/client-s3";
+import {
+  GetObjectCommand,
+  ListObjectsV2Command,
+  type S3Client,
+  type _Object as S3Object,
+  S3ServiceException,
+} from "@aws-sdk/client-s3";
+import { AnswerTooLong, boundAnswers } from "#shared/adapters/aws/bounded-answers.ts";
 import { inNewSession } from "#shared/adapters/aws/in-new-session.ts";
 import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
 import type { BucketObject, BucketPlace, BucketReader, ObjectPage } from "#shared/ports.ts";
 
 /** Answers of S3 to a request that another region should get. */
@@ -11,6 +19,12 @@ const elsewhere: ReadonlySet<string> = new Set([
 ]);
 /** Answers of S3 to a read of an object that is no longer there, or is another one. */
 const moved: ReadonlySet<string> = new Set(["NoSuchKey", "NotFound", "PreconditionFailed"]);
+
+/** A page of 1,000 objects, whose keys have up to 1,024 bytes and are escaped, has at most 7 MiB. */
+const mostMiB = 8;
+
+/** What an answer says is impossible. */
+class BrokenAnswer extends Error {}
 
 /** Buckets of any account and region, read with the function's role. */
 export class S3BucketReader implements BucketReader {
@@ -27,19 +41,16 @@ export class S3BucketReader implements BucketReader {
     { prefix, from, timeLeftMs }: { readonly prefix: string; readonly from?: string | undefined; timeLeftMs(): number },
   ): Promise<ObjectPage> {
     const list = new ListObjectsV2Command({ Bucket: place.bucket, Prefix: prefix, ContinuationToken: from });
-    const answer = await this.#asked(place, "s3:ListBucket", (client) =>
-      client.send(list, { abortSignal: AbortSignal.timeout(Math.max(1, timeLeftMs())) }),
-    );
-    const objects = (answer.Contents ?? []).map(
-      ({ Key = "", ETag = "", Size = 0, LastModified }): BucketObject => ({
-        key: Key,
-        etag: ETag.replaceAll('"', ""),
-        size: Size,
-        modifiedAt: LastModified?.toISOString(),
-      }),
-    );
-    const { NextContinuationToken: next } = answer;
-    return next === undefined ? { objects } : { objects, next };
+    return this.#asked(place, "s3:ListBucket", async (client) => {
+      const abortSignal = AbortSignal.timeout(Math.max(1, timeLeftMs()));
+      const { Name, Contents = [], NextContinuationToken: next } = await client.send(list, { abortSignal });
+      // The SDK reads any other document as a listing of nothing.
+      if (Name === undefined) throw new BrokenAnswer("it is no listing of a bucket");
+      const objects = Contents.map(objectOf);
+      if (next === undefined) return { objects };
+      if (next === from) throw new BrokenAnswer("the page that follows a page is that page again");
+      return { objects, next };
+    });
   }
 
   async get(place: BucketPlace, object: BucketObject, timeLeftMs: () => number): Promise<Uint8Array | undefined> {
@@ -48,8 +59,8 @@ export class S3BucketReader implements BucketReader {
     return this.#asked(place, "s3:GetObject", async (client) => {
       try {
         const abortSignal = AbortSignal.timeout(Math.max(1, timeLeftMs()));
-        const { Body, ContentLength } = await client.send(get, { abortSignal });
-        if (ContentLength !== size) {
+        const { Body, ContentLength, ETag } = await client.send(get, { abortSignal });
+        if (ContentLength !== size || ETag?.replaceAll('"', "") !== etag) {
           (Body as { destroy?(): void } | undefined)?.destroy?.();
           return undefined;
         }
@@ -70,10 +81,23 @@ export class S3BucketReader implements BucketReader {
   }
 
   #client(region: string | undefined): S3Client {
-    const client = this.#clients.get(region) ?? this.#clientIn(region);
+    const known = this.#clients.get(region);
+    if (known !== undefined) return known;
+    const client = this.#clientIn(region);
+    boundAnswers(client, mostMiB * 1024 * 1024);
     this.#clients.set(region, client);
     return client;
   }
+}
+
+function objectOf({ Key: key = "", ETag = "", Size: size = 0, LastModified }: S3Object): BucketObject {
+  const etag = ETag.replaceAll('"', "");
+  // A size below 0 would hide others from the sum. An ETag is sent back in a header, and is part of the revision.
+  if (!Number.isSafeInteger(size) || size < 0 || !/^[\x21-\x7e]{1,200}$/.test(etag)) {
+    const said = JSON.stringify({ key: excerpt(key, 200), etag: excerpt(etag, 100), size });
+    throw new BrokenAnswer(`no object is ${said}`);
+  }
+  return { key, etag, size, modifiedAt: LastModified?.toISOString() };
 }
 
 function translated(error: unknown, { bucket, region }: BucketPlace, action: string): unknown {
@@ -100,6 +124,25 @@ function translated(error: unknown, { bucket, region }: BucketPlace, action: str
     const key = "the policy of the bucket's KMS key must allow it kms:Decrypt";
     return refused("BucketDenied", `S3 denies ${action} (${name}): ${own}; ${other}; ${key}`);
   }
+  if (error instanceof AnswerTooLong) {
+    const remedy = "ask who runs the endpoint or the proxy between, or correct spec.s3.bucket";
+    return refused(
+      "UpstreamTooLarge",
+      `the answer to ${action} has more than ${mostMiB} MiB, and S3 sends less: ${remedy}`,
+    );
+  }
+  if (isUnreadable(error)) {
+    // The SDK adds lines that are for programmers.
+    const [problem = ""] = errorMessage(error).split("\n");
+    const remedy = "Starling tries again; if that goes on, ask who runs the endpoint or the proxy between";
+    const message = `bucket ${bucket}: the answer to ${action} cannot be read: ${excerpt(problem, 400)}; ${remedy}`;
+    return new StarlingError(message, {
+      code: "UpstreamUnavailable",
+      retry: "transient",
+      data: { bucket },
+      cause: error,
+    });
+  }
   const passes = isNetworkFailure(error) || name === "AbortError" || status === 429 || status >= 500;
   if (!passes) return error;
   return new StarlingError(`bucket ${bucket}: S3 gave no answer to ${action}: ${errorMessage(error)}`, {
@@ -108,6 +151,13 @@ function translated(error: unknown, { bucket, region }: BucketPlace, action: str
     data: { bucket },
     cause: error,
   });
+}
+
+/** The SDK keeps the answer beside an error of reading it; the parser of HTTP gives codes of its own. */
+function isUnreadable(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof S3ServiceException) return false;
+  const isOfHttp = String((error as NodeJS.ErrnoException).code).startsWith("HPE_");
+  return error instanceof BrokenAnswer || isOfHttp || ("$response" in error && !isNetworkFailure(error));
 }
 
 /** S3 says the region of a bucket in a header, and in some errors. */

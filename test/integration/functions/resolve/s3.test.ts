@@ -272,7 +272,8 @@ describe("the limits of a bucket", () => {
 
   test("a listing that never ends is left after 100 pages", async () => {
     await world.put(specOf({}, { paths: ["deploy"] }));
-    server.before = () => listing(["deploy-other/a.yaml"], { next: "again" });
+    let page = 0;
+    server.before = () => listing(["deploy-other/a.yaml"], { next: `${++page}` });
     expect(await world.ready()).toMatchObject({
       reason: "UpstreamTooLarge",
       message: expect.stringContaining("more than 100000 objects would be looked through"),

@@ -23,7 +23,7 @@ const moved: ReadonlySet<string> = new Set(["NoSuchKey", "NotFound", "Preconditi
 /** A page of 1,000 objects, whose keys have up to 1,024 bytes and are escaped, has at most 7 MiB. */
 const mostMiB = 8;
 
-/** What an answer says is impossible. */
+/** An answer says something impossible. */
 class BrokenAnswer extends Error {}
 
 /** Buckets of any account and region, read with the function's role. */

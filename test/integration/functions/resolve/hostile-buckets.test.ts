@@ -1,4 +1,4 @@
-/** What stands in the place of S3, and lies: bounded bytes are taken, each refusal has a name, and the last artifact stays. */
+/** A server in the place of S3 lies: bounded bytes are taken, each refusal has a name, and the last artifact stays. */
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { S3BucketReader } from "#shared/adapters/aws/s3-bucket-reader.ts";

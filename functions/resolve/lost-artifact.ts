@@ -58,7 +58,7 @@ export async function bringBack(
   }
 }
 
-/** The artifacts in a former one; its row in the Source's history has them. */
+/** The artifacts in a former one; its row in the Source's history has them, or that of a template that stays at it. */
 async function includedThen(row: SourceRow, digest: string, table: Table): Promise<readonly IncludedArtifact[]> {
   const { artifact } = row.status;
   if (artifact?.digest === digest) return artifact.included ?? [];
@@ -66,6 +66,9 @@ async function includedThen(row: SourceRow, digest: string, table: Table): Promi
   const query = { ...ranges.revisions(row), newestFirst: true, newer: "kept" } as const;
   for await (const one of allItems((start) => table.query({ ...query, ...start }))) {
     if (!isNewer(one) && one.artifact.digest === digest) return one.artifact.included ?? [];
+  }
+  for await (const one of allItems((start) => table.query({ ...ranges.pins(row), newer: "kept", ...start }))) {
+    if (!isNewer(one) && one.artifact?.digest === digest) return one.artifact.included ?? [];
   }
   return [];
 }

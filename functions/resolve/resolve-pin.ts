@@ -208,7 +208,14 @@ async function artifactOf(
 
 /** Whether the spec makes it; what it includes of other Sources stays, too. */
 function isMadeFrom(spec: SourceSpec, artifact: Artifact): boolean {
-  return artifact.madeFrom === madeFrom(spec, artifact.revision, artifact.included ?? []);
+  return artifact.madeFrom === madeFrom(specThen(spec, artifact), artifact.revision, artifact.included ?? []);
+}
+
+/** The address and the checksum of an archive only find a revision, as the `ref` of others does. */
+function specThen(spec: SourceSpec, { origin, revision }: Artifact): SourceSpec {
+  const { archive } = spec;
+  if (archive === undefined || origin === undefined) return spec;
+  return { ...spec, archive: { ...archive, url: origin, sha256: revision.replace(/^sha256:/, "") } };
 }
 
 function notStored(message: string): StarlingError {

@@ -4,19 +4,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { documentChange } from "#functions/api/write/object-change.ts";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { repositoryFolder } from "#local/git/repository.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
-import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
-import { parseDocument } from "#shared/fleet/kinds/document.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { PinRow } from "#shared/fleet/rows/pin-row.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { type FileServer, startFileServer } from "#test/support/file-server.ts";
+import { findRevision, nameRevision, pollRevision, textsOfRevision } from "#test/support/named-revisions.ts";
 import { canSign, type Signer, sshSigner } from "#test/support/signed-repository.ts";
 import { signedSources } from "#test/support/signed-sources.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
@@ -53,38 +51,10 @@ const push = (text: string) => server.commitFiles(repository, { "a.yaml": text }
 const tag = (name: string, commit: string) =>
   execFileSync("git", ["-C", repositoryFolder(root, repository), "tag", "--force", name, commit]);
 
-/** The API writes a Sync, and its row of the revision. @returns the messages of the write. */
-async function writeSync(at: SourceWorld, revision: string | undefined, name = "web") {
-  const parsed = parseDocument({
-    apiVersion: "starling.dev/v1alpha1",
-    kind: "Sync",
-    metadata: { name, namespace: source.namespace },
-    spec: { cluster: "one", source: source.name, path: ".", ...(revision === undefined ? {} : { revision }) },
-  });
-  if (!parsed.ok) throw new Error(JSON.stringify(parsed));
-  const before = await at.table.get(keys.object(source.namespace, "Sync", name));
-  const change = documentChange(before, parsed.document, { now: at.now, uid: name });
-  await at.table.write(change.writes);
-  return change.messages;
-}
-
-/** A Sync names the revision, and the function looks for it. */
-async function find(revision: string, at = world): Promise<PinRow | undefined> {
-  await writeSync(at, revision);
-  return pollPin(revision, at);
-}
-
-async function pollPin(revision: string, at = world): Promise<PinRow | undefined> {
-  await at.resolve({ pin: revision });
-  return at.table.get(keys.pin(source, revision));
-}
-
-async function contentOf(row: PinRow | undefined): Promise<string | undefined> {
-  const { digest = "" } = row?.artifact ?? {};
-  const files = await unpackArtifact(await world.blobs.get(blobKeys.artifact(digest)), digest);
-  const found = files.find(({ path }) => path === "a.yaml");
-  return found && new TextDecoder().decode(found.content);
-}
+const writeSync = (at: SourceWorld, revision: string | undefined) => nameRevision(at, revision);
+const find = (revision: string, at = world) => findRevision(at, revision);
+const pollPin = (revision: string, at = world) => pollRevision(at, revision);
+const contentOf = async (row: PinRow | undefined) => (await textsOfRevision(world, row))["a.yaml"];
 
 const noGit = () => {
   world.git = {

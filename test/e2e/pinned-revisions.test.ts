@@ -1,8 +1,17 @@
 import { describe, expect, test } from "vitest";
+import { quiet } from "#local/aws/wire/fault-options.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
-import { configMap, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
+import {
+  configMap,
+  groupDocument,
+  namespaceManifest,
+  ringStages,
+  ringsOf,
+  sourceDocument,
+} from "#test/support/e2e-documents.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
 import { storyTargets } from "#test/support/fleet-targets.ts";
+import { openWorldCli } from "#test/support/world-cli.ts";
 
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
 
@@ -64,4 +73,64 @@ describe.each(storyTargets)("on $name", (target) => {
       await world.apply(syncOn("one", { revision: green }));
       await world.waitFor("it goes on", async () => (await colors()).join() === "green,green,red");
     }));
+
+  test("another revision of a template goes through two stages, and reaches the second one with its approval only", async () => {
+    const world = await startWorld({ target, faults: quiet });
+    const cli = openWorldCli(world);
+    try {
+      await world.join(...ringsOf({ canary: 1, production: 2 }));
+      const blue = await world.createRepository("app", files("blue"));
+      const green = await world.push("app", files("green"));
+      await world.push("app", files("red"));
+      const approval = { by: ["arn:aws:iam::000000000000:user/local"], count: 1 };
+      const stages = ringStages("canary", "production")?.map((stage) =>
+        stage.name === "production" ? { ...stage, before: [{ approval }] } : stage,
+      );
+      const group = (revision: string) =>
+        groupDocument("web", {
+          clusters: { all: true },
+          templates: [{ name: "web", source: "app", path: "deploy", revision }],
+          rollout: { stages },
+        });
+      const colors = () =>
+        Promise.all(["canary-1", "production-1", "production-2"].map((name) => colorOn(world, name)));
+      const written = () =>
+        world.fleet
+          .requests()
+          .filter(({ method, path, dryRun }) => method === "PATCH" && !dryRun && path === `${configs}/settings`)
+          .map(({ cluster }) => cluster)
+          .toSorted();
+      const approve = async () => {
+        const plan = await world.waitFor("the second stage asks", async () => {
+          const { out } = await cli.run("rollout status web");
+          return /--stage production --plan ([0-9a-f]+)/.exec(out)?.[1];
+        });
+        const line = ["rollout", "approve", "web", "--stage", "production", "--plan", plan, "--reason", "it looks well"];
+        expect(await cli.run(line)).toMatchObject({ code: 0 });
+      };
+      const git = { url: world.git.url("app"), ref: { branch: "main" } };
+      await world.apply(sourceDocument("app", { git, paths: ["deploy"], interval: "1h" }), group(blue));
+      await approve();
+      await world.waitFor("all have the first revision", async () => (await colors()).join() === "blue,blue,blue");
+      await world.waitFor("it is complete", async () => (await world.rollout("web")).status.phase === "Complete");
+      world.fleet.clearRequests();
+
+      await world.apply(group(green));
+      await world.waitFor("the canary has the next one", async () => (await colors()).join() === "green,blue,blue");
+      // A push to the Source concerns no template that stays.
+      await world.push("app", files("white"));
+      await world.waitFor("the second stage asks", async () =>
+        (await cli.run("rollout status web")).out.includes("--stage production --plan"),
+      );
+      expect(written()).toEqual(["canary-1"]);
+      expect((await world.rollout("web")).spec.number).toBe(2);
+      await approve();
+      await world.waitFor("all have the next one", async () => (await colors()).join() === "green,green,green");
+      await world.waitFor("it is complete", async () => (await world.rollout("web")).status.phase === "Complete");
+      expect(written()).toEqual(["canary-1", "production-1", "production-2"]);
+    } finally {
+      cli.close();
+      await world.close();
+    }
+  });
 });

@@ -105,7 +105,17 @@ describe.each(storyTargets)("on $name", (target) => {
           const { out } = await cli.run("rollout status web");
           return /--stage production --plan ([0-9a-f]+)/.exec(out)?.[1];
         });
-        const line = ["rollout", "approve", "web", "--stage", "production", "--plan", plan, "--reason", "it looks well"];
+        const line = [
+          "rollout",
+          "approve",
+          "web",
+          "--stage",
+          "production",
+          "--plan",
+          plan,
+          "--reason",
+          "it looks well",
+        ];
         expect(await cli.run(line)).toMatchObject({ code: 0 });
       };
       const git = { url: world.git.url("app"), ref: { branch: "main" } };

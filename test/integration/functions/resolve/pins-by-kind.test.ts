@@ -204,19 +204,22 @@ describe("a revision of a Source that includes another", () => {
     expect((await pollRevision(app, never))?.artifact).toEqual(row?.artifact);
   });
 
-  test.each(["the Source had", "the Source never had"])("one that %s is made again of the same files", async (which) => {
-    const revision = which === "the Source had" ? first : await push("app", "never followed");
-    await moveBoth();
-    const row = await findRevision(app, revision);
-    const { digest = "", revision: exact = "" } = row?.artifact ?? {};
-    const before = await textsOfRevision(app, row);
-    await push("base", "3");
-    await base.resolve();
-    await app.resolve();
-    app.blobs.lose(blobKeys.artifact(digest));
-    // As a renderer that misses it asks.
-    await app.resolve({ lost: digest, revision: exact });
-    expect(app.errors).toEqual([]);
-    expect(await textsOfRevision(app, row)).toEqual(before);
-  });
+  test.each(["the Source had", "the Source never had"])(
+    "one that %s is made again of the same files",
+    async (which) => {
+      const revision = which === "the Source had" ? first : await push("app", "never followed");
+      await moveBoth();
+      const row = await findRevision(app, revision);
+      const { digest = "", revision: exact = "" } = row?.artifact ?? {};
+      const before = await textsOfRevision(app, row);
+      await push("base", "3");
+      await base.resolve();
+      await app.resolve();
+      app.blobs.lose(blobKeys.artifact(digest));
+      // As a renderer that misses it asks.
+      await app.resolve({ lost: digest, revision: exact });
+      expect(app.errors).toEqual([]);
+      expect(await textsOfRevision(app, row)).toEqual(before);
+    },
+  );
 });

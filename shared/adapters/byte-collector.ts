@@ -23,6 +23,10 @@ export class ByteCollector {
     return true;
   }
 
+  get size(): number {
+    return this.#size;
+  }
+
   bytes(): Buffer {
     return this.#buffer.subarray(0, this.#size);
   }

@@ -71,7 +71,7 @@ async function staged(upload: Upload, read: () => Promise<Uint8Array>): Promise<
   } catch (error) {
     const code = errorCode(error);
     if (code === "BlobTooLarge") {
-      const message = `the pushed version ${upload.version} has more than ${maxUploadBytes / 1024 / 1024} MiB`;
+      const message = `the pushed version ${upload.version} has more than ${maxUploadBytes / 1024 / 1024} MiB; push fewer files`;
       throw upstreamError("UpstreamTooLarge", message, error);
     }
     if (code !== "BlobNotFound") throw error;

@@ -28,6 +28,8 @@ const delimiter = "0001";
 /** The first byte of a sideband packet (gitprotocol-pack). */
 const packBand = 1;
 const errorBand = 3;
+/** Progress is not asked for, and packets have 5 bytes beside up to 64 KiB of the pack. */
+const maxBesideBytes = 16 * 1024 * 1024;
 const maxServerText = 300;
 
 /** A git server with what it can do. It uses protocol v2 if the server supports it, otherwise v0. */
@@ -85,7 +87,13 @@ export class UploadPack {
     const packets = new PacketReader();
     const isPackNext = this.#isV2 ? isPackSection : isEndOfNegotiation;
     let inPack = false;
+    let received = 0;
     for await (const chunk of response.chunks()) {
+      received += chunk.length;
+      if (received - pack.size > maxBesideBytes) {
+        const most = `${maxBesideBytes / 1024 / 1024} MiB`;
+        throw malformedGitAnswer(`${this.#use.url}: the git server sends more than ${most} beside the pack`);
+      }
       for (const packet of packets.read(chunk)) {
         if (typeof packet === "string") continue;
         if (inPack) collect(packet, { limits, pack });

@@ -34,6 +34,8 @@ export interface SshConnection {
 }
 
 const maxErrorText = 2000;
+/** A command that writes more is ended. */
+const maxErrorMiB = 1;
 
 /**
  * The algorithms by which a server proves that it has a key of a type of known_hosts. A key that the server proves with
@@ -163,20 +165,25 @@ async function run(client: Client, command: string, env: Readonly<Record<string,
   client.once("close", () => reject(new Error("the SSH server closed the connection")));
   const channel = await promise;
   let errors = "";
-  channel.stderr.on("data", (bytes: Buffer) => {
-    if (errors.length < maxErrorText) errors += bytes.toString("utf8");
-  });
+  let errorBytes = 0;
   // A connection that is cut ends the stream without an error.
-  let isCut = false;
+  let cut: string | undefined;
+  channel.stderr.on("data", (bytes: Buffer) => {
+    errorBytes += bytes.length;
+    if (errors.length < maxErrorText) errors += bytes.toString("utf8");
+    if (errorBytes <= maxErrorMiB * 1024 * 1024) return;
+    cut = `the SSH server writes more than ${maxErrorMiB} MiB of errors`;
+    client.destroy();
+  });
   client.once("error", () => {
-    isCut = true;
+    cut ??= "the SSH connection was cut";
   });
   return {
     write: (bytes) => void channel.write(bytes),
     end: () => void channel.end(),
     async *chunks() {
       yield* channel as AsyncIterable<Buffer>;
-      if (isCut) throw new Error("the SSH connection was cut");
+      if (cut !== undefined) throw new Error(cut);
     },
     errors: () => errors,
     close: () => void channel.close(),

@@ -1,5 +1,5 @@
 /**
- * Each kind of upstream has a named reason for what a hostile server can send, and takes bounded bytes of it. Packs of git,
+ * Each kind of upstream has a named reason for what a hostile server can send, and takes bounded bytes of it. Git, buckets,
  * lists of tags, challenges and indexes have tests of their own.
  */
 import { createHash } from "node:crypto";
@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "v
 import { startRegistryServer } from "#local/registry/registry-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { type AskedFile, type FileAnswer, type FileServer, startFileServer } from "#test/support/file-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { type TarEntry, tarGz } from "#test/support/tar-gz.ts";
@@ -170,6 +171,53 @@ describe.each(Object.entries(kinds))("a Source of %s", (_name, kind) => {
       message: expect.stringContaining("more than 5 redirects"),
     });
     expect(server.asked.length).toBeLessThan(12);
+  });
+});
+
+describe("a Source of pushed versions", () => {
+  const uploadKey = blobKeys.upload({ namespace: "shop", name: "app" }, "2.0.0");
+  let first: object | undefined;
+  beforeEach(async () => {
+    await world.put({ external: { principals: ["arn:aws:iam::111122223333:role/ci"] } });
+    await world.push("1.0.0", await tarGz([{ name: "a.yaml", body: "a: 1\n" }]));
+    first = (await world.resolve()).status.artifact;
+    expect(first).toMatchObject({ files: 1 });
+  });
+  const refused = async () => {
+    const { status } = await world.resolve();
+    expect(status.artifact).toEqual(first);
+    expect(world.errors).toEqual([]);
+    return status.conditions.find(({ type }) => type === "Ready");
+  };
+
+  test.each(Object.entries(archives))("refuses %s by name", async (_what, [packed, message]) => {
+    await world.push("2.0.0", await packed());
+    expect(await refused()).toMatchObject({
+      reason: "ArchiveInvalid",
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test.each<[string, () => Promise<void> | void, object]>([
+    [
+      "other bytes than those that were announced",
+      async () => world.blobs.overwrite(uploadKey, await tarGz([chart, { name: "web/b.yaml", body: "b" }])),
+      { reason: "ChecksumMismatch", message: expect.stringContaining("push the version again") },
+    ],
+    [
+      "more than 100 MiB",
+      () => world.blobs.overwrite(uploadKey, Buffer.alloc(100 * mib + 1)),
+      { reason: "UpstreamTooLarge", message: "the pushed version 2.0.0 has more than 100 MiB; push fewer files" },
+    ],
+    [
+      "bytes that are gone",
+      () => world.blobs.lose(uploadKey),
+      { reason: "ArtifactGone", message: expect.stringContaining("push the same folder as 2.0.0 again") },
+    ],
+  ])("refuses %s by name", async (_what, spoil, ready) => {
+    await world.push("2.0.0", await tarGz([chart]));
+    await spoil();
+    expect(await refused()).toMatchObject(ready);
   });
 });
 

@@ -25,9 +25,10 @@ export interface LimitPorts {
 }
 
 /**
- * Asks a host within the limits that it states, and one at a time while it answers nothing. A limit counts for all Sources with the same credentials, because it is
- * stated to the first of them, and is kept by the others without a request. A limit of another host, to
- * which an index or a redirect leads, counts for the one Source: its author could choose that host to stop all others.
+ * Asks a host within the limits that it states, and one Source at a time while it answers nothing. A limit counts for all
+ * Sources with the same credentials, because it is stated to the first of them, and is kept by the others without a
+ * request. A limit of another host, to which an index or a redirect leads, counts for the one Source: its author could
+ * choose that host to stop all others.
  */
 export class HostLimits {
   readonly #login: HostLogin;

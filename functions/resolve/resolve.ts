@@ -132,8 +132,9 @@ export async function resolveSource(
         // The row stays due when the time does not suffice.
         if ((await pollRow(row, mine)) && !isHalfOver(poll)) again.push(row);
       } catch (error) {
-        const met = (conflicts.get(row.name + row.namespace) ?? 0) + 1;
-        conflicts.set(row.name + row.namespace, met);
+        const name = `${row.namespace}/${row.name}`;
+        const met = (conflicts.get(name) ?? 0) + 1;
+        conflicts.set(name, met);
         // The spec may have changed during the attempt: the poll is repeated with the present row.
         if (isConflict(error) && met < rounds) again.push(row);
         else if (sources.length === 1) throw error;

@@ -64,7 +64,7 @@ export async function startHttpFronts(): Promise<HttpFronts> {
     clock: systemClock,
     ids: randomIds,
     log,
-    installation: "test",
+    installation: "starling",
     ...healthyInstallation,
   });
   const webhook = webhookHandler({

@@ -577,6 +577,7 @@ export class Wiring extends Construct {
             partitions.renderings,
             partitions.events,
             partitions.revisions,
+            partitions.pins,
           ],
           indexes: ["state"],
         }),

@@ -10,7 +10,7 @@ import type { FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, Discovered, FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { firstVersion, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** The rows of one cluster before and after the scan. */
@@ -115,7 +115,7 @@ function newCluster(
     ...keys.cluster(name),
     type: "Cluster",
     schema: rowSchema,
-    version: 1,
+    version: firstVersion(clock.now()),
     uid: ids.unique(),
     name,
     labels: {},

@@ -9,7 +9,7 @@ import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Condition, SourceRow, Upload } from "#shared/fleet/rows/object-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { firstVersion, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { BucketRules } from "#shared/fleet/source-buckets.ts";
 import { withUpload } from "#shared/fleet/sources/uploads.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
@@ -76,7 +76,7 @@ export class SourceWorld {
       ...this.#source,
       type: "Source",
       schema: rowSchema,
-      version: (before?.version ?? 0) + 1,
+      version: before === undefined ? firstVersion(this.now) : before.version + 1,
       uid: this.#uid,
       labels: {},
       annotations: {},

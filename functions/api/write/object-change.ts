@@ -29,7 +29,7 @@ import type {
   WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
 import { pinRequest } from "#shared/fleet/rows/pin-row.ts";
-import { type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { firstVersion, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { clustersOf, windowUpdate } from "#shared/fleet/rows/windows-row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
 import type { Message } from "#shared/messages.ts";
@@ -123,7 +123,7 @@ function newRow(document: Document, { now, uid }: ChangeContext): WrittenRow {
     ...objectKey(reference),
     type: document.kind,
     schema: rowSchema,
-    version: 1,
+    version: firstVersion(now),
     uid,
     name: document.metadata.name,
     ...namespaceOf(document),

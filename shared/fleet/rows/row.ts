@@ -9,6 +9,14 @@ export const rowSchema = 2;
  */
 export const newestRowSchema = 3;
 
+/**
+ * The first version of an object's row. It is greater than every version of a deleted object with the same name, so that
+ * a function that has read the deleted one cannot overwrite this one.
+ */
+export function firstVersion(createdAt: Date): number {
+  return createdAt.getTime();
+}
+
 export interface RowKey {
   readonly pk: string;
   readonly sk: string;

@@ -163,10 +163,11 @@ describe("a version that is pushed", () => {
 
 test("the workflow of the page pushes what it builds", async () => {
   const page = readFileSync("docs/tasks/push-from-ci.md", "utf8");
-  const [, line = ""] = /- run: starling (source push .*)\n/.exec(page) ?? [];
+  const [, line] = /^ +starling (source push .*)$/m.exec(page) ?? [];
+  if (line === undefined) throw new Error("the page has no workflow that pushes");
   folder("out", { "deploy/a.yaml": config("a") });
   const command = line
-    .replace("$GITHUB_SHA", "4be8a9034f1c2d5e6a7b8c9d0e1f2a3b4c5d6e7f")
+    .replace('"$GITHUB_SHA"', "4be8a9034f1c2d5e6a7b8c9d0e1f2a3b4c5d6e7f")
     .replace("-n shop", "-n payments");
   const waiting = cli.run(command);
   while ((await pushed()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));

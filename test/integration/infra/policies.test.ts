@@ -306,6 +306,24 @@ describe("the roles of the functions", () => {
     const followed = async () => (await api.call<SourceObject>("GET", `${ns}/sources/app`)).status.artifact?.revision;
     await until("the pinned commit", async () => (await followed()) === `sha1:${commitIn(revision)}`);
 
+    // A group and a Sync that stay at that commit, whatever the Source follows.
+    const stays = { source: "app", path: "all", revision: commitIn(revision) };
+    await api.apply([
+      {
+        ...version,
+        kind: "SyncGroup",
+        metadata: { namespace: "shop", name: "web" },
+        spec: { clusters: { all: true }, templates: [{ name: "app", ...stays }], rollout: { maxConcurrent: 1 } },
+      },
+      {
+        ...version,
+        kind: "Sync",
+        metadata: { namespace: "shop", name: "later" },
+        spec: { cluster: "not-yet", ...stays },
+      },
+    ]);
+    await until("the end of it", async () => (await state()) === "Complete");
+
     const viewer = personWith("Viewer");
     const post = (path: string) => api.call("POST", path, { reason: "a test" });
     for (const { name } of stack.clusters.connections()) {
@@ -439,6 +457,11 @@ describe("the roles of the functions", () => {
         () => false,
         () => true,
       ),
+    );
+    await api.call("DELETE", `${ns}/syncs/later?confirm=true`);
+    await post(`${ns}/sources/app/reconcile`);
+    await until("the end of the revision that nothing names", async () =>
+      unusedGrants(recorder.calls(), resources).every((grant) => !grant.startsWith("resolve dynamodb:DeleteItem")),
     );
     await expect(api.call("DELETE", `${ns}/sources/notes?confirm=true`)).rejects.toThrow("is used by Source/app");
     await api.call("DELETE", `${ns}/sources/app?confirm=true`);

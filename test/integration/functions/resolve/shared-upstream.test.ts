@@ -9,6 +9,7 @@ import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { pollMessages } from "#shared/messages.ts";
 import { type FileServer, startFileServer } from "#test/support/file-server.ts";
@@ -137,6 +138,31 @@ describe("git", () => {
     ]);
     expect(await textsOf(worlds[0])).toEqual(["ok/a.yaml: fine"]);
     expect(await textsOf(worlds[4])).toEqual(["apps/1/a.yaml: One apps/1"]);
+  });
+
+  test("a Source that is deleted and created again during a poll keeps its new spec", async () => {
+    await commit("Two", "next");
+    await putSources([specOf("apps/0"), specOf("apps/1")]);
+    const again = new SourceWorld(first.table, { source: { namespace: "shop", name: "app-1" }, uid: "another" });
+    const { git } = first;
+    let isCreated = false;
+    first.git = {
+      fetchTree: (...args) => git.fetchTree(...args),
+      async listRefs(...args) {
+        if (!isCreated) {
+          isCreated = true;
+          await first.table.write([{ delete: keys.object("shop", "Source", "app-1") }]);
+          again.now = new Date(first.now.getTime() + 1000);
+          await again.put(specOf("apps/2", { branch: "next" }));
+        }
+        return git.listRefs(...args);
+      },
+    };
+    await pollAll();
+    expect(await again.row()).toMatchObject({ uid: "another", spec: { git: { ref: { branch: "next" } } } });
+    again.git = git;
+    await again.resolve();
+    expect(statusesOf(await rows())).toEqual(["True", "True"]);
   });
 
   test("a listing that fails only for the tags of one Source fails none of the others", async () => {

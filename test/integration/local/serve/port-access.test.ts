@@ -40,7 +40,7 @@ interface Port {
   readonly origin: () => string | Promise<string>;
 }
 
-async function originOf(service: "secrets" | "logs"): Promise<string> {
+async function originOf(service: "secrets" | "logs" | "events"): Promise<string> {
   const endpoint = await stack.machine.aws[service].config.endpoint?.();
   return `http://${endpoint?.hostname}:${endpoint?.port}`;
 }
@@ -53,6 +53,7 @@ const ports: readonly Port[] = [
   { name: "Lambda", origin: () => stack.machine.proxy.endpoints.lambda },
   { name: "Secrets Manager", origin: () => originOf("secrets") },
   { name: "CloudWatch Logs", origin: () => originOf("logs") },
+  { name: "EventBridge", origin: () => originOf("events") },
   { name: "CloudWatch alarms", origin: () => stack.machine.alarms.endpoint },
   { name: "EKS and STS", origin: () => stack.machine.eks.endpoint },
   { name: "CloudFormation", origin: () => stack.machine.cloudFormation.endpoint },
@@ -116,6 +117,7 @@ const questions: readonly Asking[] = [
   },
   { method: "POST", headers: target("AmazonSQS.ListQueues"), body: "{}" },
   { method: "POST", headers: target("Logs_20140328.FilterLogEvents"), body: '{"logGroupName":"/aws/lambda/apply"}' },
+  { method: "POST", headers: target("AWSEvents.PutEvents"), body: '{"Entries":[]}' },
   { method: "POST", headers: target("secretsmanager.GetSecretValue"), body: '{"SecretId":"starling/git/shop"}' },
   { method: "POST", path: "/", body: "Action=ListQueues&Version=2012-11-05" },
   { method: "POST", path: "/2015-03-31/functions/resolve/invocations", body: "{}" },

@@ -103,6 +103,7 @@ test("a change of a Cluster that the planner does not use leaves the fleet's ver
   await api.call("POST", "/v1/apply", { documents: [...before, cluster("c1", { env: "dev" })] });
   api.takeMessages();
   const first = versions(api);
+  const created = (await api.table.get(keys.cluster("c1")))?.version ?? 0;
   const one = cluster("c1", { env: "dev" });
   const annotated = { ...one, metadata: { ...one.metadata, annotations: { note: "x" } } };
   await api.call("POST", "/v1/apply", { documents: [annotated] });
@@ -111,7 +112,7 @@ test("a change of a Cluster that the planner does not use leaves the fleet's ver
     endpoint: { ...annotated.spec.endpoint, server: "https://other.example.com:6443" },
   };
   await api.call("POST", "/v1/apply", { documents: [{ ...annotated, spec: moved }] });
-  expect(await api.table.get(keys.cluster("c1"))).toMatchObject({ version: 3, generation: 2 });
+  expect(await api.table.get(keys.cluster("c1"))).toMatchObject({ version: created + 2, generation: 2 });
   expect(versions(api)).toEqual(first);
   expect(woken(api)).toEqual([]);
   await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "prod" })] });

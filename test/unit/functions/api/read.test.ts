@@ -34,7 +34,7 @@ describe("the read routes of objects", () => {
         namespace: "payments",
         uid: "uid-1",
         generation: 1,
-        resourceVersion: "1",
+        resourceVersion: String(Date.parse("2026-11-20T08:00:00.000Z")),
         creationTimestamp: "2026-11-20T08:00:00.000Z",
       },
       spec: {

@@ -3,6 +3,7 @@ import { fieldsText } from "#cli/format/describe-text.ts";
 import { digestText } from "#cli/format/get-table.ts";
 import type { TextTable } from "#cli/format/table.ts";
 import type { ArtifactItem } from "#shared/fleet/api/artifact-item.ts";
+import { folderFor, type Inclusion } from "#shared/fleet/kinds/source.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
@@ -36,9 +37,18 @@ export function artifactText(item: ArtifactItem): string {
     ["Key", item.key],
     ["Origin", item.origin],
     ["Verified", item.verified === undefined ? undefined : "yes"],
+    ...(item.included ?? []).map(
+      (one) => ["Includes", `${inclusionText(one)}   ${one.revision}   ${one.digest}`] as const,
+    ),
     ["Content", item.title],
     ["Author", item.author === "" ? undefined : item.author],
   ]);
+}
+
+/** `charts/deploy/web in vendor/web` */
+export function inclusionText(one: Inclusion): string {
+  const from = one.fromPath === "." ? "" : `/${one.fromPath}`;
+  return `${one.source}${from} in ${folderFor(one)}`;
 }
 
 function sizeText(bytes: number): string {

@@ -1,3 +1,4 @@
+import { inclusionText } from "#cli/format/artifacts-text.ts";
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText, getTable, worstObjectsFirst } from "#cli/format/get-table.ts";
 import { inputsText, type ShownInputs, writtenInputsText } from "#cli/format/inputs-text.ts";
@@ -65,10 +66,9 @@ function credentialsText(credentials: RemoteUpstream["credentials"]): string | u
 /** An included Source, and the artifact of it that is a part of the Source's own one. */
 function includedText(one: Inclusion, artifact: Artifact | undefined): string {
   const place = folderFor(one);
-  const from = one.fromPath === "." ? "" : `/${one.fromPath}`;
   const had = artifact?.included?.find((each) => each.source === one.source && folderFor(each) === place);
   const what = had === undefined ? "not yet" : `${revisionText(had.revision)}   ${digestText(had.digest)}`;
-  return `${one.source}${from} in ${place}   ${what}`;
+  return `${inclusionText(one)}   ${what}`;
 }
 
 export function describeSource({ object: source, events, now }: Described<SourceObject>): string {

@@ -25,6 +25,8 @@ export interface ArtifactItem {
   readonly origin?: string;
   /** The verified object and the key, when the Source demanded a signature. */
   readonly verified?: NonNullable<Artifact["verified"]>;
+  /** The artifacts of other Sources that are a part of it, in the order of `spec.include`; absent without any. */
+  readonly included?: NonNullable<Artifact["included"]>;
   readonly title: string;
   readonly author: string;
   readonly committedAt?: string;
@@ -40,14 +42,14 @@ export function artifactItem(
   artifact: Artifact,
   has: { readonly at?: string; readonly present: boolean },
 ): ArtifactItem {
-  const { digest, sizeBytes, files, storedAt, origin, verified } = artifact;
+  const { digest, sizeBytes, files, storedAt, origin, verified, included } = artifact;
   const { revision, title, author, committedAt } = commitItem(artifact, undefined);
   return {
     ...{ revision, digest },
     ...has,
     ...{ sizeBytes, files, storedAt },
     key: blobKeys.artifact(digest),
-    ...defined({ origin, verified }),
+    ...defined({ origin, verified, included }),
     ...{ title, author },
     ...defined({ committedAt }),
   };

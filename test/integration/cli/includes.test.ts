@@ -89,4 +89,10 @@ test("describe shows each included Source, its place, and the artifact that is a
   const { out } = await cli.run("describe source/app");
   expect(out).toMatch(/^ {2}charts\/charts\/web in vendor\/web {3}main@sha1:ddddddd {3}sha256:bbbbbbbbbbbb/m);
   expect(out).toMatch(/^ {2}policies in policies {3}not yet$/m);
+  const resolved = await cli.run("source resolve app");
+  expect(resolved.out).toContain(
+    `\nIncludes:    charts/charts/web in vendor/web   main@sha1:${"d".repeat(40)}   ${included}\n`,
+  );
+  const listed = await cli.run("source artifacts app -o json");
+  expect(JSON.parse(listed.out).items).toMatchObject([{ digest, included: artifact.included }]);
 });

@@ -181,6 +181,26 @@ describe("files of another Source", () => {
     expect(digestIn(await resolve("app"))).toBe(digestIn(before));
   });
 
+  test("a Source of the same repository without it shares the fetch, and has none of the files", async () => {
+    await apply("plain", { git: { url: server.url(repositoryOf("app")), ref: { branch: "main" } } });
+    const besides = [{ namespace: "shop", name: "plain" }];
+    for (const text of ["v: 1", "v: 2"]) {
+      await commit("app", { "overlay/values.yaml": text });
+      fetches.length = 0;
+      await worldOf("app").resolve({ besides });
+      expect(fetches).toEqual(["app"]);
+      expect(await textsOf("plain")).toEqual({ "overlay/values.yaml": text });
+      expect(await textsOf("app")).toMatchObject({
+        "overlay/values.yaml": text,
+        "vendor/web/templates/a.yaml": "a: 1",
+      });
+    }
+    await commit("charts", { "web/templates/a.yaml": "a: 2" });
+    await resolve("charts");
+    expect(await deliver()).toEqual(["app"]);
+    expect(await textsOf("plain")).toEqual({ "overlay/values.yaml": "v: 2" });
+  });
+
   test("changes of both Sources give one digest in any order", async () => {
     await resolve("app");
     await commit("charts", { "web/templates/a.yaml": "a: 2" });

@@ -28,8 +28,9 @@ const limitsKib = {
   Apply: 2250,
   // The clients of S3 and Secrets Manager, isomorphic-git, and the readers of registries, repositories and archives. ssh2 has 800
   // KiB, and is read at its first use. re2js has 260 KiB, and what reads
-  // cosign's bundles 140 KiB. The client of EventBridge has 52 KiB.
-  Resolve: 4010,
+  // cosign's bundles 140 KiB. The client of EventBridge has 52 KiB, and included Sources, pinned revisions, shared polls, events
+  // and the limits of hosts have about 40 KiB together.
+  Resolve: 4060,
 };
 
 const templates = existsSync(assembly) ? readdirSync(assembly).filter((name) => name.endsWith(".template.json")) : [];

@@ -1,6 +1,8 @@
-import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type LocalJWKSet } from "jose";
 import type { IssuerKeys } from "#functions/webhook/tokens/issuer-keys.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import { otherCode } from "#shared/base/error-codes.ts";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { excerptOf } from "#shared/base/excerpt.ts";
 import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 
@@ -71,14 +73,28 @@ function issuerProblemOf(token: string, { spellings }: TokenDemand): string | un
 /** The issuer's key that the token names. Nothing else of its header says where a key is. */
 function keyOf(issuer: string, issuers: IssuerKeys): JWTVerifyGetKey {
   return async (header, token) => {
+    const keyIn = async (keys: LocalJWKSet) => {
+      try {
+        return await keys(header, token);
+      } catch (error) {
+        throw readable(error, issuer);
+      }
+    };
     const keys = await issuers.read(issuer);
     try {
-      return await keys(header, token);
+      return await keyIn(keys);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      return (await issuers.read(issuer, keys))(header, token);
+      return keyIn(await issuers.read(issuer, keys));
     }
   };
+}
+
+/** The crypto of the platform refuses a damaged key with an error of its own. */
+function readable(error: unknown, issuer: string): unknown {
+  if (error instanceof errors.JOSEError) return error;
+  const message = `the key of ${issuer} that a token names cannot be read (${excerptOf(errorMessage(error))})`;
+  return new StarlingError(message, { code: otherCode("IssuerInvalid"), retry: "transient", cause: error });
 }
 
 /** Whether the pattern matches the whole of a claim that is a text, a truth value or a number. A list never fits. */

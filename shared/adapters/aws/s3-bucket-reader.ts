@@ -122,7 +122,7 @@ function translated(error: unknown, { bucket, region }: BucketPlace, action: str
     const own = `the setting sourceBuckets must name the bucket, with its account if that is another one`;
     const other = `the policy of a bucket in another account must allow s3:ListBucket and s3:GetObject to the role in the output ResolveRole`;
     const key = "the policy of the bucket's KMS key must allow it kms:Decrypt";
-    return refused("BucketDenied", `S3 denies ${action} (${name}): ${own}; ${other}; ${key}`);
+    return refused("BucketDenied", `S3 denies ${action} (${excerpt(name, 100)}): ${own}; ${other}; ${key}`);
   }
   if (error instanceof AnswerTooLong) {
     const remedy = "ask who runs the endpoint or the proxy between, or correct spec.s3.bucket";

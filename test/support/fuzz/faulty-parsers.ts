@@ -1,6 +1,6 @@
 /** Parsers with the faults that fuzzing has to find. */
 import { StarlingError } from "#shared/base/errors.ts";
-import type { FuzzedParser } from "#test/support/fuzz/parsers.ts";
+import type { FuzzedParser } from "#test/support/fuzz/fuzzed-parser.ts";
 
 const sample = Buffer.from("sample");
 const kept: Buffer[] = [];

@@ -33,6 +33,8 @@ import { hostKeysFor } from "#shared/source/ssh/known-hosts.ts";
 import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+import { type FuzzedParser, once } from "#test/support/fuzz/fuzzed-parser.ts";
+import { sourceParsers } from "#test/support/fuzz/source-parsers.ts";
 import { tarGz } from "#test/support/tar-gz.ts";
 import {
   appendingDelta,
@@ -42,21 +44,6 @@ import {
   writeObject,
   writePack,
 } from "#test/support/written-pack.ts";
-
-export interface FuzzedParser {
-  readonly name: string;
-  /** Right inputs, from which wrong ones are made. */
-  samples(): readonly Buffer[] | Promise<readonly Buffer[]>;
-  /** Makes a changed input pass a checksum, so that what is behind it is reached. */
-  readonly repair?: (bytes: Buffer) => Buffer;
-  /**
-   * Parses, and checks the answer, often with another program.
-   * @throws StarlingError or ManifestError for an input that is refused; anything else is a fault.
-   */
-  run(bytes: Buffer, samples: readonly Buffer[]): unknown;
-  /** How many inputs are tried, of a hundred; some parsers take milliseconds. */
-  readonly share?: number;
-}
 
 const text = (bytes: Buffer) => bytes.toString("utf8");
 const noThrow = (name: string, samples: readonly string[], run: (said: string) => unknown): FuzzedParser => ({
@@ -275,6 +262,7 @@ function registryOf(bytes: Buffer, status: number): Registry {
   return new Registry({ ...use, repository: ociRepository(use.url) }, http);
 }
 
+const refersTo = (each: Registry) => each.referrers(`sha256:${"a".repeat(64)}`, "a");
 const registry: FuzzedParser = {
   name: "answers of a registry",
   samples: () =>
@@ -286,7 +274,7 @@ const registry: FuzzedParser = {
     ].map((each) => Buffer.from(each)),
   async run(bytes) {
     for (const status of [200, 401, 404]) {
-      for (const ask of [(each: Registry) => each.tags(), (each: Registry) => each.digestOf("1.0.0")]) {
+      for (const ask of [(each: Registry) => each.tags(), (each: Registry) => each.digestOf("1.0.0"), refersTo]) {
         await ask(registryOf(bytes, status)).catch((error: unknown) => {
           if (!(error instanceof StarlingError)) throw error;
         });
@@ -348,14 +336,6 @@ const knownHosts = noThrow(
   },
 );
 
-/** @returns the samples as they are made once. */
-const once = <Value>(make: () => Promise<Value>): (() => Promise<Value>) => {
-  let made: Promise<Value> | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
-};
 const pgpKeys = once(async () => {
   const pgp = await import("openpgp");
   const pair = await pgp.generateKey({ userIDs: [{ name: "Ana" }], date: new Date("2026-01-01") });
@@ -446,6 +426,7 @@ export const fuzzedParsers: readonly FuzzedParser[] = [
     if (found?.scheme === "bearer") assert.ok(URL.canParse(found.realm));
   }),
   ...[documents, chart, headers],
+  ...sourceParsers,
 ];
 
 /** Whether an error refuses the input, and is no fault of the parser. */

@@ -237,6 +237,14 @@ describe("a server over SSH that is not the right one", () => {
   });
 });
 
+/** Writes another number of rounds into a key with a passphrase, after the name of the function and a salt of 16 bytes. */
+function withRounds(privateKey: string, rounds: number): string {
+  const lines = privateKey.trim().split("\n");
+  const bytes = Buffer.from(lines.slice(1, -1).join(""), "base64");
+  bytes.writeUInt32BE(rounds, bytes.indexOf("bcrypt") + "bcrypt".length + 4 + 4 + 16);
+  return [lines[0], bytes.toString("base64"), lines.at(-1)].join("\n");
+}
+
 describe("a key that does not work", () => {
   test("a key that the server does not know is refused by name, and the secret is read again", async () => {
     keep({ privateKey: newKeyPair().private });
@@ -253,6 +261,11 @@ describe("a key that does not work", () => {
     ["without its passphrase", { privateKey: locked.private }, 'needs a passphrase; write it into "passphrase"'],
     ["with a wrong passphrase", { privateKey: locked.private, passphrase: "wrong" }, 'is not opened by "passphrase"'],
     ["that is public", { privateKey: locked.public }, "is a public key"],
+    [
+      "with four billion rounds",
+      { privateKey: withRounds(locked.private, 4_000_000_000), passphrase: "right" },
+      "has 4000000000 rounds for its passphrase; write it again with ssh-keygen -p -a 16 -f FILE",
+    ],
     ["that is none", { privateKey: "s3cret" }, "is no key that Starling reads"],
   ])("a key %s is InvalidCredentials", async (_what, more, message) => {
     keep(more);

@@ -188,3 +188,11 @@ test("entities that a listing defines stand for nothing", async () => {
   await world.resolve();
   expect((await world.files()).map(({ path }) => path)).toEqual([".yaml"]);
 });
+
+test("the name of an error is cut in the message", async () => {
+  const { ready } = await against(() => ({ status: 403, body: `<Error><Code>${"N".repeat(5000)}</Code></Error>` }));
+  expect(ready).toMatchObject({
+    reason: "BucketDenied",
+    message: expect.stringMatching(/\(N{90,100}\.\.\.\): the setting/),
+  });
+});

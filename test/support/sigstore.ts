@@ -14,6 +14,7 @@ import {
 import { DSSEBundleBuilder, FulcioSigner, RekorWitness, TSAWitness, type Witness } from "@sigstore/sign";
 import { serveOnLoopback } from "#local/base/loopback-server.ts";
 import { signBytes } from "#local/registry/cosign.ts";
+import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 
 export interface Identity {
   readonly issuer: string;
@@ -66,6 +67,15 @@ function asLogged(body: string): string {
     signatures: [{ signature: sig, verifier: proposed.verifiers[0] }],
   };
   return JSON.stringify({ kind, apiVersion, spec: kept });
+}
+
+/** The one identity that is trusted, for the verifier itself. */
+export function compiledIdentity({ issuer, name }: Identity) {
+  const [issuers, names] = [issuer, name].map((text) =>
+    parseLinearRegex(text.replaceAll(".", "\\."), { isWhole: true }),
+  );
+  if (typeof issuers !== "function" || typeof names !== "function") throw new Error(`no identity: ${issuer} ${name}`);
+  return { issuer: issuers, subject: names };
 }
 
 /** @param logged - the time at which the log and the clock sign. Default: now. */

@@ -1,4 +1,4 @@
-import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type LocalJWKSet } from "jose";
+import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import type { IssuerKeys } from "#functions/webhook/tokens/issuer-keys.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { otherCode } from "#shared/base/error-codes.ts";
@@ -57,7 +57,10 @@ export async function verifyToken(
     return claimProblem(payload, demand);
   } catch (error) {
     if (error instanceof errors.JOSEError) return problemOf(error);
-    throw error;
+    if (error instanceof StarlingError) throw error;
+    // The platform refuses a damaged or weak key with errors of its own.
+    const message = `the key of ${demand.issuer} that a token names cannot be used: ${excerptOf(errorMessage(error))}`;
+    throw new StarlingError(message, { code: otherCode("IssuerInvalid"), retry: "transient", cause: error });
   }
 }
 
@@ -73,28 +76,14 @@ function issuerProblemOf(token: string, { spellings }: TokenDemand): string | un
 /** The issuer's key that the token names. Nothing else of its header says where a key is. */
 function keyOf(issuer: string, issuers: IssuerKeys): JWTVerifyGetKey {
   return async (header, token) => {
-    const keyIn = async (keys: LocalJWKSet) => {
-      try {
-        return await keys(header, token);
-      } catch (error) {
-        throw readable(error, issuer);
-      }
-    };
     const keys = await issuers.read(issuer);
     try {
-      return await keyIn(keys);
+      return await keys(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      return keyIn(await issuers.read(issuer, keys));
+      return (await issuers.read(issuer, keys))(header, token);
     }
   };
-}
-
-/** The crypto of the platform refuses a damaged key with an error of its own. */
-function readable(error: unknown, issuer: string): unknown {
-  if (error instanceof errors.JOSEError) return error;
-  const message = `the key of ${issuer} that a token names cannot be read (${excerptOf(errorMessage(error))})`;
-  return new StarlingError(message, { code: otherCode("IssuerInvalid"), retry: "transient", cause: error });
 }
 
 /** Whether the pattern matches the whole of a claim that is a text, a truth value or a number. A list never fits. */

@@ -18,11 +18,10 @@ import { parsedKey } from "#shared/adapters/ssh/private-keys.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isJsonObject } from "#shared/base/json.ts";
 import { jsonOf } from "#shared/base/json-of.ts";
-import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 import { readIndex } from "#shared/source/oci/manifest.ts";
 import { parseCosignKey } from "#shared/source/signatures/cosign-key.ts";
 import { type FuzzedParser, once } from "#test/support/fuzz/fuzzed-parser.ts";
-import { startSigstore } from "#test/support/sigstore.ts";
+import { compiledIdentity, startSigstore } from "#test/support/sigstore.ts";
 import { newKeyPair } from "#test/support/ssh-git-server.ts";
 
 const text = (bytes: Buffer) => bytes.toString("utf8");
@@ -85,12 +84,7 @@ const sigstore = once(async () => {
   await started.stop();
   return { material: await trustMaterialOf(root), root, bundle, annotations };
 });
-const whole = (pattern: string) => {
-  const regex = parseLinearRegex(pattern, { isWhole: true });
-  assert.ok(typeof regex !== "string", String(regex));
-  return regex;
-};
-const identities = [{ issuer: whole(identity.issuer), subject: whole(identity.name) }];
+const identities = [compiledIdentity(identity)];
 
 const keyless: FuzzedParser = {
   name: "a certificate and a log of cosign",

@@ -293,6 +293,11 @@ describe("the keys of an issuer", () => {
         "OpenID Connect",
       ],
       [keysPath, { body: "{}" }, "does not answer as OpenID Connect says"],
+      [
+        keysPath,
+        { body: JSON.stringify({ keys: [{ ...issuer.keys[0], n: "" }] }) },
+        "that a token names cannot be used",
+      ],
     ] as const;
     for (const [path, answer, why] of cases) {
       issuer.instead.clear();

@@ -68,7 +68,7 @@ describe("a rendering in the store", () => {
   });
 
   test("a rendering that may not be read is denied, and not lost", async () => {
-    const blobs: BlobStore = { ...watched().store, get: () => Promise.reject(denied) };
+    const blobs: BlobStore = Object.assign(new MemoryBlobStore(), { get: () => Promise.reject(denied) });
     await expect(loadRendering(digest, blobs)).rejects.toBe(denied);
     await expect(findRendering(digest, blobs)).rejects.toBe(denied);
   });

@@ -357,7 +357,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_INSTALLATION: plain(installationId),
-        ...(props.eventBus === "none" ? {} : { STARLING_EVENT_BUS: eventsTo(props.eventBus) }),
+        STARLING_EVENT_BUS: props.eventBus === "none" ? plain("none") : eventsTo(props.eventBus),
         STARLING_SECRET_PREFIX: plain(`${installation}/git/`),
         ...(props.sourceBuckets.length === 0
           ? {}

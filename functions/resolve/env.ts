@@ -11,8 +11,8 @@ export const resolveEnv = z.object({
   STARLING_QUEUE_RESOLVE: z.url(),
   /** Name of the installation, which its events carry: several installations may share a bus. */
   STARLING_INSTALLATION: z.string().min(1),
-  /** Name or ARN of the bus for events; absent for none. */
-  STARLING_EVENT_BUS: z.string().min(1).optional(),
+  /** Name or ARN of the bus for events; `none` for none. */
+  STARLING_EVENT_BUS: z.string().min(1),
   /** Prefix of the names of the secrets that it may read. */
   STARLING_SECRET_PREFIX: z.string().min(1),
   /** Lists what Sources may read with the function's own role, such as `arn:aws:ecr:eu-west-1:111122223333:repository/shop:shop`. */

@@ -41,7 +41,7 @@ export function wireResolve(env: ResolveEnv, aws: ResolveClients, options: WireO
       grants: (env.STARLING_AWS_SOURCES ?? "").split(",").filter(Boolean).map(awsGrant),
     },
     events:
-      env.STARLING_EVENT_BUS === undefined
+      env.STARLING_EVENT_BUS === "none"
         ? undefined
         : {
             bus: new EventBridgeBus(aws.events, env.STARLING_EVENT_BUS),

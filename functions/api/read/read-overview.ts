@@ -7,7 +7,7 @@ import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
-import { templatePins, templateSources } from "#shared/fleet/kinds/template-sources.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { describeRevisions, desiredPlan, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { noGuard, withDefaultGuard } from "#shared/fleet/rollout/guard.ts";
 import { keepsTemplates, type TemplateFacts, templatesKept } from "#shared/fleet/rollout/guarded-templates.ts";
@@ -17,7 +17,7 @@ import { cordonsAmong } from "#shared/fleet/rows/cordons-row.ts";
 import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import { type OwnerRow, reachesNobody, type SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import { pinsAmong } from "#shared/fleet/rows/pin-row.ts";
+import { pinKeys, sourcesAmong } from "#shared/fleet/rows/pin-row.ts";
 import type {
   CatchUpRow,
   GuardState,
@@ -67,9 +67,7 @@ export async function overviewOf(
       ...(keepsTemplates(rolloutState) ? [keys.rollout(owner, rolloutState.last)] : []),
       ...named.map((stageRun) => keys.stageRun(owner, stageRun)),
       ...[...sources].map((source) => keys.object(namespace, "Source", source)),
-      ...templatePins(relationOf(row).templates).map(({ source, revision }) =>
-        keys.pin({ namespace, name: source }, revision),
-      ),
+      ...pinKeys(namespace, relationOf(row).templates),
     ]),
     slotsOf(table, rolloutState),
     failedOf(table, rolloutState),
@@ -147,10 +145,7 @@ function desiredNow(
   rows: readonly Row[],
 ): Pick<WaitFacts, "desired" | "unready"> {
   const { row, rolloutState } = facts;
-  const pins = pinsAmong(rows);
-  const sources = rows.filter((one) => isOfType(one, "Source"));
-  const named = new Map(sources.map(({ name, status }) => [name, { status, pins: pins.get(name) }]));
-  const desired = desiredPlan(row, named, templatesKept(facts));
+  const desired = desiredPlan(row, sourcesAmong(rows), templatesKept(facts));
   if (!desired.ok) return { unready: desired.message };
   const { plan } = desired;
   return identityNow({ rolloutState, row }, plan) === newestPlanned(rolloutState.ledger)?.identity

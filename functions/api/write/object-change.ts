@@ -157,8 +157,7 @@ function sourceChange(before: SourceRow | undefined, written: SourceRow, now: Da
   const included = includedIn(after.spec);
   const includedBefore = before === undefined ? [] : includedIn(before.spec);
   const entry = (name: string) => keys.includes({ namespace: after.namespace, name }, after.name);
-  for (const name of included) if (!includedBefore.includes(name)) writes.push({ put: directoryRow(entry(name)) });
-  for (const name of includedBefore) if (!included.includes(name)) writes.push({ delete: entry(name) });
+  writes.push(...entryWrites(includedBefore, included, entry));
   return { after: row, writes, messages: dueNow ? [{ to: "resolve", source: reference }] : [], clusters: [] };
 }
 
@@ -223,8 +222,7 @@ function ownerChange(before: OwnerRow | undefined, after: OwnerRow, now: Date): 
   const used = sourcesOf(after);
   const usedBefore = before === undefined ? new Set<string>() : sourcesOf(before);
   const uses = (name: string) => keys.uses({ namespace: after.namespace, name }, owner);
-  for (const name of used) if (!usedBefore.has(name)) writes.push({ put: directoryRow(uses(name)) });
-  for (const name of usedBefore) if (!used.has(name)) writes.push({ delete: uses(name) });
+  writes.push(...entryWrites([...usedBefore], [...used], uses));
   const pins = pinsToFind(before, after);
   writes.push(...pins.map((pin) => pinRequest(after.namespace, pin, now)));
   const messages: Message[] = pins.map(({ source, revision }) => ({
@@ -233,6 +231,19 @@ function ownerChange(before: OwnerRow | undefined, after: OwnerRow, now: Date): 
     pin: revision,
   }));
   return { after: row, writes, messages: [...messages, { to: "rollout", owner, clusters: [] }], clusters: [] };
+}
+
+/** The entries of names that came are put, and those of names that went are deleted. */
+function entryWrites(
+  before: readonly string[],
+  after: readonly string[],
+  entry: (name: string) => Parameters<typeof directoryRow>[0],
+): readonly Write[] {
+  const [came, went] = [after.filter((name) => !before.includes(name)), before.filter((name) => !after.includes(name))];
+  return [
+    ...came.map((name) => ({ put: directoryRow(entry(name)) })),
+    ...went.map((name) => ({ delete: entry(name) })),
+  ];
 }
 
 /** The revisions that its templates name anew; all of them when somebody asks for a check. */

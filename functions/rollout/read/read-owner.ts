@@ -1,7 +1,7 @@
 import { fleetVersionKeys, fleetVersionOf } from "#functions/rollout/read/fleet.ts";
 import type { GivenPorts } from "#functions/rollout/read/planner-ports.ts";
 import { StarlingError } from "#shared/base/errors.ts";
-import { templatePins, templateSources } from "#shared/fleet/kinds/template-sources.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { desiredPlan, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { withDefaultGuard } from "#shared/fleet/rollout/guard.ts";
@@ -13,7 +13,7 @@ import { cordonsAmong } from "#shared/fleet/rows/cordons-row.ts";
 import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
-import { pinsAmong } from "#shared/fleet/rows/pin-row.ts";
+import { pinKeys, sourcesAmong } from "#shared/fleet/rows/pin-row.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import { rowAt } from "#shared/fleet/rows/suspension.ts";
@@ -49,9 +49,7 @@ export async function readOwner(
   const second = await ports.table.getMany(
     [
       ...[...sources].map((name) => keys.object(owner.namespace, "Source", name)),
-      ...templatePins(relation.templates).map(({ source, revision }) =>
-        keys.pin({ namespace: owner.namespace, name: source }, revision),
-      ),
+      ...pinKeys(owner.namespace, relation.templates),
       ...[...numbers].map((number) => keys.rollout(owner, number)),
       ...refs.map((stageRun) => keys.stageRun(owner, stageRun)),
       keys.freezeState,
@@ -67,8 +65,6 @@ export async function readOwner(
   const reading = freezeStateAmong(second);
   if (!reading.ok) throw new StarlingError(reading.message, { code: "FreezesUnreadable", retry: "transient" });
   const readable = second.filter((one) => !isNewer(one));
-  const found = second.filter((candidate) => candidate.type === "Source");
-  const pins = pinsAmong(second);
   const rollouts = second.filter((candidate) => candidate.type === "Rollout");
   const numbered = new Map(rollouts.map((rollout) => [rollout.number, rollout]));
   const stageRuns = second.filter((candidate) => candidate.type === "StageRun");
@@ -84,7 +80,7 @@ export async function readOwner(
     cordons: cordonsAmong(readable),
     desired: desiredPlan(
       row,
-      new Map(found.map(({ name, status }) => [name, { status, pins: pins.get(name) }])),
+      sourcesAmong(second),
       templatesKept({ row: guarded, rolloutState, rollouts: numbered, now: ports.clock.now() }),
     ),
     fleetVersion: fleetVersionOf(relation.clusters, second),

@@ -1,10 +1,10 @@
 /** A revision of a Source at which templates stay: `api` asks for it, and `resolve` finds its artifact. */
 import type { ErrorCode, OtherCode } from "#shared/base/error-codes.ts";
-import type { SourcePin } from "#shared/fleet/kinds/template-sources.ts";
+import { type SourcePin, templatePins } from "#shared/fleet/kinds/template-sources.ts";
 import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
-import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { type Row, type RowKeyOf, rowSchema } from "#shared/fleet/rows/row.ts";
 
 export interface PinFailure {
   readonly code: ErrorCode | OtherCode;
@@ -43,8 +43,19 @@ export function pinWakeUp(row: PinRow, now: Date) {
   };
 }
 
+/** The keys of the rows of the revisions at which templates stay. */
+export function pinKeys(namespace: string, templates: Parameters<typeof templatePins>[0]): readonly RowKeyOf<"Pin">[] {
+  return templatePins(templates).map(({ source, revision }) => keys.pin({ namespace, name: source }, revision));
+}
+
+/** The Sources among the rows, by name, each with the rows of its revisions at which templates stay. */
+export function sourcesAmong(rows: readonly Row[]) {
+  const pins = pinsAmong(rows);
+  return new Map(rows.filter(isSource).map(({ name, status }) => [name, { status, pins: pins.get(name) }]));
+}
+
 /** The rows of revisions that templates name, by the name of the Source and by the revision. */
-export function pinsAmong(rows: readonly Row[]): ReadonlyMap<string, ReadonlyMap<string, PinRow>> {
+function pinsAmong(rows: readonly Row[]): ReadonlyMap<string, ReadonlyMap<string, PinRow>> {
   const found = new Map<string, Map<string, PinRow>>();
   for (const row of rows) {
     if (!isPin(row)) continue;
@@ -52,6 +63,10 @@ export function pinsAmong(rows: readonly Row[]): ReadonlyMap<string, ReadonlyMap
     found.set(name, (found.get(name) ?? new Map<string, PinRow>()).set(revision, row));
   }
   return found;
+}
+
+function isSource(row: Row): row is SourceRow {
+  return row.type === "Source";
 }
 
 function isPin(row: Row): row is PinRow {

@@ -9,6 +9,10 @@ function identityIn(spec: SourceSpec, revision: string): string {
   return spec.helm === undefined ? commitIn(revision) : plainVersion(revision.split("@")[0] ?? "");
 }
 
+/** A version with all three parts. */
+export const wholeVersion = String.raw`v?\d+\.\d+\.\d+(?:[-+][\w.+-]*)?`;
+const exactRange = new RegExp(String.raw`^\s*=?\s*(${wholeVersion})\s*$`);
+
 /** `v1.2.3` and `1.2.3` are one version. */
 export function plainVersion(version: string): string {
   return version.replace(/^v/, "");
@@ -44,6 +48,6 @@ export function pinnedRevision({ git, oci, helm, archive }: SourceSpec): Pinned 
   const commit = git?.ref?.commit;
   const never = commit === undefined ? (oci?.ref?.digest ?? (archive && `sha256:${archive.sha256}`)) : `sha1:${commit}`;
   if (never !== undefined) return { revision: never, changes: "never" };
-  const [, version] = /^\s*=?\s*(v?\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)\s*$/.exec(helm?.ref?.semver ?? "") ?? [];
+  const [, version] = exactRange.exec(helm?.ref?.semver ?? "") ?? [];
   return version === undefined ? undefined : { revision: version, changes: "rarely" };
 }

@@ -1,11 +1,11 @@
 /** The revision that a text of a template means: how it is recognised, and how a Source is asked for it. Pure. */
 import { followsTags, type SourceSpec, uploadVersion, upstreamOf } from "#shared/fleet/kinds/source.ts";
-import { plainVersion } from "#shared/fleet/sources/pinned-revision.ts";
+import { plainVersion, wholeVersion } from "#shared/fleet/sources/pinned-revision.ts";
 import { commitIn } from "#shared/source/git-reference.ts";
 
 const wholeCommit = /^(?:([^@]+)@)?(?:sha1:)?([0-9a-f]{40})$/;
 const wholeDigest = /^(?:[^@]+@)?(sha256:[0-9a-f]{64})$/;
-const wholeVersion = /^v?\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$/;
+const onlyVersion = new RegExp(`^${wholeVersion}$`);
 
 /** Whether `revision`, as a Source's history writes it, is the one that `text` means. */
 export function isRevision(spec: SourceSpec, revision: string, text: string): boolean {
@@ -35,7 +35,7 @@ export function specAt(spec: SourceSpec, text: string): SourceSpec | string {
     return "it is not stored, and spec.git.verify of the Source verifies tags, and a commit has none; write the tag";
   }
   if (helm !== undefined) {
-    if (wholeVersion.test(version)) return { ...spec, helm: { ...helm, ref: { semver: `=${plainVersion(version)}` } } };
+    if (onlyVersion.test(version)) return { ...spec, helm: { ...helm, ref: { semver: `=${plainVersion(version)}` } } };
     return "it is not stored, and a chart is found by its whole version, such as 4.11.3";
   }
   if (oci !== undefined) return { ...spec, oci: { ...oci, ref: digest === undefined ? { tag: text } : { digest } } };

@@ -70,7 +70,7 @@ test("an artifact is written into a file, as it is stored", async () => {
   expect(Buffer.compare(readFileSync(file), Buffer.from(archives[0] ?? ""))).toBe(0);
 });
 
-test("a blob with other files than its digest says is not written", async () => {
+test("a blob with other files than its digest says is not written [source.artifact.checked]", async () => {
   const [, digest = ""] = digests;
   await cli.blobs.overwrite(blobKeys.artifact(digest), archives[0] ?? new Uint8Array());
   const file = join(cli.folder, "other.tar.gz");

@@ -125,7 +125,7 @@ async function untilEnded(world: World, count: number): Promise<void> {
   await vi.waitFor(() => expect(world.ended).toHaveLength(count), patience);
 }
 
-test("three fetches that die are reported, and the next one begins after a wait, or when somebody asks for it", async () => {
+test("three fetches that die are reported, and the next one begins after a wait, or when somebody asks for it [source.poll.dying]", async () => {
   const world = await startWorld();
   world.git.beforeFetch(() => world.kill());
 
@@ -230,7 +230,7 @@ test("another revision is fetched without the wait that follows fetches that die
   expect((await world.row()).status.artifact).toMatchObject({ revision: `main@sha1:${second}` });
 }, 240_000);
 
-test("only one of two functions fetches at a time", async () => {
+test("only one of two functions fetches at a time [source.poll.one-at-a-time]", async () => {
   const world = await startWorld();
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   world.git.beforeFetch(() => opened);
@@ -244,7 +244,7 @@ test("only one of two functions fetches at a time", async () => {
   expect(await world.revisions()).toHaveLength(1);
 }, 240_000);
 
-test("after fifty pushes during a fetch, only the newest commit is fetched", async () => {
+test("after fifty pushes during a fetch, only the newest commit is fetched [source.poll.newest]", async () => {
   const world = await startWorld();
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   world.git.beforeFetch(() => opened);
@@ -304,7 +304,7 @@ test("a reconcile does not wait for a fetch that may hang", async () => {
   expect(await world.ready()).toMatchObject({ status: "True" });
 }, 240_000);
 
-test("a fetch that was given up and wakes up after another one has finished changes nothing", async () => {
+test("a fetch that was given up and wakes up after another one has finished changes nothing [source.poll.late]", async () => {
   const world = await startWorld({ overrun: "abandoned" });
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   world.git.beforeFetch((fetch) => {

@@ -101,7 +101,7 @@ const rows: readonly Row[] = [
 
 describe("a tag that moves", () => {
   test.each(rows)(
-    "$legend is refused with both digests under immutableTags, and the last good artifact stays",
+    "$legend is refused with both digests under immutableTags, and the last good artifact stays [source.tags.immutable]",
     async ({ spec, publish }) => {
       const before = await publish("one");
       await world.put({ ...spec(), ...immutable });
@@ -120,7 +120,7 @@ describe("a tag that moves", () => {
   );
 
   test.each(rows)(
-    "$legend is followed without immutableTags, and Ready says where it was",
+    "$legend is followed without immutableTags, and Ready says where it was [source.tags.moved]",
     async ({ spec, publish }) => {
       const before = await publish("one");
       await world.put(spec());
@@ -166,7 +166,7 @@ describe("a Source with immutableTags", () => {
     expect(await world.ready()).toMatchObject({ reason: "TagMoved" });
   });
 
-  test("the move counts after immutableTags was false once", async () => {
+  test("the move counts after immutableTags was false once [source.tags.released]", async () => {
     await release("v1.0.0", "one");
     await world.put(gitSpec(immutable));
     await world.resolve();
@@ -193,7 +193,7 @@ describe("a Source with immutableTags", () => {
     expect(await textOf()).toEqual(["two"]);
   });
 
-  test("at most 50 tags are remembered, the newest ones", async () => {
+  test("at most 50 tags are remembered, the newest ones [source.tags.remembered]", async () => {
     await world.put(gitSpec(immutable, { semver: "*" }));
     for (let minor = 0; minor < 53; minor++) {
       await pushManifests(`1.${minor}.0`, `${minor}`);

@@ -178,7 +178,7 @@ describe("the artifact of a revision", () => {
     }
   }
 
-  test("it stays stored for as long as a Sync names it, whatever the Source retains", async () => {
+  test("it stays stored for as long as a Sync names it, whatever the Source retains [source.artifact.named]", async () => {
     await world.put(specOf({ retain: 1 }));
     await world.resolve();
     const digest = (await find(first))?.artifact?.digest ?? "";

@@ -213,7 +213,7 @@ describe("a Source that follows a branch", () => {
     expect((await world.row()).version).toBe(version + 1);
   });
 
-  test("a Source that was not polled for months fetches a lost artifact again", async () => {
+  test("a Source that was not polled for months fetches a lost artifact again [source.artifact.lost]", async () => {
     await world.resolve();
     const stored = world.blobs.keys();
     world.pass(90);
@@ -232,7 +232,7 @@ describe("a Source that follows a branch", () => {
       world.sender.take();
     });
 
-    test("a suspended Source keeps its artifact, asks git nothing and sends no message", async () => {
+    test("a suspended Source keeps its artifact, asks git nothing and sends no message [source.poll.suspended]", async () => {
       const stored = world.blobs.keys();
       const before = await world.row();
       for (let polls = 0; polls < 10; polls++) {
@@ -263,7 +263,7 @@ describe("a Source that follows a branch", () => {
       });
     });
 
-    test("a suspended Source reports a lost artifact, and fetches it when it is resumed", async () => {
+    test("a suspended Source reports a lost artifact, and fetches it when it is resumed [source.artifact.lost-while-suspended]", async () => {
       const { digest = "" } = (await world.row()).status.artifact ?? {};
       world.blobs.lose(blobKeys.artifact(digest));
       expect(await world.resolve({ lost: digest, revision: `main@sha1:${first}` })).toEqual([]);
@@ -305,7 +305,7 @@ describe("a Source that follows a branch", () => {
     });
     const had = () => ({ lost, revision: `main@sha1:${first}` });
 
-    test("a Source fetches a past artifact at its revision, and keeps its current one", async () => {
+    test("a Source fetches a past artifact at its revision, and keeps its current one [source.artifact.former-lost]", async () => {
       const before = await world.row();
       const bytes = await world.blobs.get(blobKeys.artifact(lost));
       world.blobs.lose(blobKeys.artifact(lost));
@@ -382,7 +382,7 @@ describe("a Source that follows a branch", () => {
     ]);
   });
 
-  test("a poll costs one listing when nothing changed, and sends no message", async () => {
+  test("a poll costs one listing when nothing changed, and sends no message [source.poll.unchanged]", async () => {
     await world.resolve();
     world.sender.take();
     const before = await world.row();
@@ -398,7 +398,7 @@ describe("a Source that follows a branch", () => {
     expect(next >= "2026-03-01T10:05:30" && next <= "2026-03-01T10:10:30.000Z", next).toBe(true);
   });
 
-  test("a Source moves with the branch", async () => {
+  test("a Source moves with the branch [source.poll.new-commit]", async () => {
     await world.resolve();
     world.sender.take();
     const second = await server.commitFiles(repository, { "deploy/app.yaml": "a: 2\n" }, { message: "Second" });
@@ -409,7 +409,31 @@ describe("a Source that follows a branch", () => {
     expect(await everyRow(world.table, { pk: "REV#shop#fleet" })).toHaveLength(2);
   });
 
-  test("a Source keeps its artifact for a commit outside of its paths, and takes the new revision", async () => {
+  test("a branch that is pushed by force is followed to a commit without a common history, and back [source.reference.forced]", async () => {
+    const at = new Date("2026-02-01T00:00:00Z");
+    const original = { "deploy/app.yaml": "a: 1\n", "docs/a.md": "x" };
+    const force = async (files: Readonly<Record<string, string>>, message: string): Promise<string> => {
+      await server.deleteRef(repository, "refs/heads/main");
+      return server.commitFiles(repository, files, { message, at });
+    };
+    await world.resolve();
+    const { artifact } = (await world.row()).status;
+    const other = await force({ "deploy/other.yaml": "b: 1\n" }, "Another history");
+    await world.resolve();
+    expect((await world.row()).status.artifact).toMatchObject({
+      revision: `main@sha1:${other}`,
+      subject: "Another history",
+    });
+    expect(await force(original, "First\n\nbody")).toBe(first);
+    await world.resolve();
+    expect((await world.row()).status.artifact).toMatchObject({
+      revision: `main@sha1:${first}`,
+      digest: artifact?.digest,
+    });
+    expect(await world.ready()).toMatchObject({ status: "True" });
+  });
+
+  test("a Source keeps its artifact for a commit outside of its paths, and takes the new revision [source.files.beside]", async () => {
     await world.resolve();
     const before = (await world.row()).status.artifact;
     const committedAt = "2026-02-02T00:00:00.000Z";
@@ -426,7 +450,7 @@ describe("a Source that follows a branch", () => {
     expect(after).toEqual({ ...before, madeFrom, revision: `main@sha1:${second}`, subject: "Docs", committedAt });
   });
 
-  test("a Source keeps its artifact while the branch is gone, backs off, and recovers", async () => {
+  test("a Source keeps its artifact while the branch is gone, backs off, and recovers [source.reference.gone]", async () => {
     await world.resolve();
     const { artifact } = (await world.row()).status;
     await server.commitFiles(repository, { x: "y" }, { message: "Other", branch: "other" });
@@ -456,7 +480,7 @@ describe("a Source that follows a branch", () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
-  test("a Source fetches again when its paths changed", async () => {
+  test("a Source fetches again when its paths changed [source.files.other-paths]", async () => {
     await world.resolve();
     await world.change((row) => ({ spec: { ...row.spec, paths: ["docs"] }, generation: 2 }));
     expect(await world.resolve()).toEqual(["list refs/heads/main", "fetch docs"]);
@@ -477,7 +501,7 @@ describe("a Source that follows a branch", () => {
     expect((await world.row()).status.artifact?.files).toBe(2);
   });
 
-  test("a Source polls again when its spec changed during the poll", async () => {
+  test("a Source polls again when its spec changed during the poll [source.poll.other-spec]", async () => {
     world.beforeWrite = () => world.change((row) => ({ spec: { ...row.spec, paths: ["docs"] }, generation: 2 }));
     await world.resolve();
     const { status } = await world.row();
@@ -487,7 +511,7 @@ describe("a Source that follows a branch", () => {
     expect(files.map((file) => file.path)).toEqual(["docs/a.md"]);
   });
 
-  test("a Source notifies its owners after a crash between the write and the messages", async () => {
+  test("a Source notifies its owners after a crash between the write and the messages [source.poll.crash]", async () => {
     const ports = world.ports();
     const dying = { ...ports, sender: { send: async () => Promise.reject(new Error("killed")) } };
     await expect(resolveSource(message, dying, context)).rejects.toThrow("killed");
@@ -525,7 +549,7 @@ describe("a Source that follows a branch", () => {
 });
 
 describe("the reference of a Source", () => {
-  test("the reference is the branch that HEAD stands for if the Source names none", async () => {
+  test("the reference is the branch that HEAD stands for if the Source names none [source.reference.head]", async () => {
     const world = await worldWith({ git: { url: server.url(repository) } });
     expect(await world.resolve()).toEqual(["list HEAD", "fetch ."]);
     expect((await world.row()).status.artifact?.revision).toBe(`main@sha1:${first}`);
@@ -537,7 +561,7 @@ describe("the reference of a Source", () => {
     expect((await world.row()).status.artifact?.revision).toBe(`v1.0.0@sha1:${first}`);
   });
 
-  test("the reference may be a version range, in which the latest commit decides between equal versions", async () => {
+  test("the reference may be a version range, in which the latest commit decides between equal versions [source.version.equal]", async () => {
     const world = await worldWith({ git: { url: server.url(repository), ref: { semver: "1.x" } } });
     await world.resolve();
     expect((await world.row()).status.artifact?.revision).toBe(`v1.0.0@sha1:${first}`);
@@ -555,7 +579,7 @@ describe("the reference of a Source", () => {
     expect((await world.row()).status.artifact?.revision).toBe(`v1.0.0+b2@sha1:${later}`);
   });
 
-  test("a filter leaves only some tags for the range, and a tag outside of it is not followed", async () => {
+  test("a filter leaves only some tags for the range, and a tag outside of it is not followed [source.version.filter]", async () => {
     const ref = { semver: ">=1.0.0-0", tagFilter: "-rc\\.\\d+$" };
     const world = await worldWith({ git: { url: server.url(repository), ref } });
     await world.resolve();
@@ -575,7 +599,7 @@ describe("the reference of a Source", () => {
     expect((await world.row()).status.artifact?.revision).toBe(`v2.0.0-rc.1@sha1:${candidate}`);
   });
 
-  test("a reference to a commit needs no listing, and asks git nothing once the commit is stored", async () => {
+  test("a reference to a commit needs no listing, and asks git nothing once the commit is stored [source.reference.commit]", async () => {
     await server.commitFiles(repository, { "deploy/app.yaml": "a: 2\n" }, { message: "Second" });
     const world = await worldWith({ git: { url: server.url(repository), ref: { commit: first } } });
     expect(await world.resolve()).toEqual(["fetch ."]);
@@ -617,7 +641,7 @@ describe("a Source that cannot be read", () => {
     },
   );
 
-  test("a Source of an empty repository is reported", async () => {
+  test("a Source of an empty repository is reported [source.reference.empty]", async () => {
     await server.createRepository(`${repository}-empty`);
     const world = await worldWith({ git: { url: server.url(`${repository}-empty`) } });
     await world.resolve();

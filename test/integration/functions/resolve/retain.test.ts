@@ -71,7 +71,7 @@ async function passHalfYear(): Promise<void> {
 const revisionsIn = (rows: readonly RevisionRow[]) => rows.map(({ artifact }) => artifact.revision);
 
 describe("the revisions of a Source after half a year", () => {
-  test("as many as it retains are listed and stored, and no other", async () => {
+  test("as many as it retains are listed and stored, and no other [source.artifact.retained]", async () => {
     await world.put(specOf({ retain: 2 }));
     const newest = await pushFour();
     expect(world.blobs.keys()).toHaveLength(4);
@@ -82,7 +82,7 @@ describe("the revisions of a Source after half a year", () => {
     expect([...world.blobs.keys()].sort()).toEqual(digests.sort());
   });
 
-  test("only the present artifact is stored if it retains none", async () => {
+  test("only the present artifact is stored if it retains none [source.artifact.retained]", async () => {
     await world.put(specOf());
     await pushFour();
     await passHalfYear();

@@ -85,7 +85,7 @@ describe("git", () => {
   });
   const listings = () => asked.filter((one) => one.includes("/info/refs")).length;
 
-  test("twenty Sources of one branch are listed once, and fetched with the requests of one", async () => {
+  test("twenty Sources of one branch are listed once, and fetched with the requests of one [source.poll.shared]", async () => {
     await putSources([{ git: { url: server.url(name), ref: { branch: "main" } }, paths: folders }]);
     await pollAll();
     const ofOne = asked.length;
@@ -117,7 +117,7 @@ describe("git", () => {
     expect(listings()).toBe(1);
   });
 
-  test("a Source that cannot be fetched keeps none of the others", async () => {
+  test("a Source that cannot be fetched keeps none of the others [source.poll.alone]", async () => {
     await server.commitFiles(name, { "ok/a.yaml": "fine" }, { message: "Three", at });
     const link = { symlink: "../../outside" };
     await server.commitFiles(name, { "bad/link": link }, { message: "Four", at });
@@ -275,7 +275,7 @@ describe("a Helm repository", () => {
     expect(server.asked.length).toBe(12);
   });
 
-  test("a Source gets nothing that only the credentials of another one read, in whatever message they are", async () => {
+  test("a Source gets nothing that only the credentials of another one read, in whatever message they are [source.poll.own-credentials]", async () => {
     const tokenOf = (token: string) => JSON.stringify({ host: new URL(server.url).host, token });
     const secrets: Record<string, string> = { "starling/git/a": tokenOf("right"), "starling/git/b": tokenOf("wrong") };
     first.readSecret = async (secret) => secrets[secret] ?? "";

@@ -34,7 +34,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-test("a file that becomes a link changes nothing, and a file that cannot be read keeps the earlier artifact", async () => {
+test("a file that becomes a link changes nothing, and a file that cannot be read keeps the earlier artifact [source.files.unreadable]", async () => {
   await server.createRepository("fleet");
   const made = rawRepository(root, "fleet");
   const claim = await made.blob("kind: PersistentVolumeClaim\n");

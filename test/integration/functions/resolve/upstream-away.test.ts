@@ -85,7 +85,7 @@ describe("git", () => {
     expect(await textsOf()).toEqual(["deploy/a.yaml: two"]);
   });
 
-  test("a commit that the Source had is pinned without a connection, and its owners hear of it", async () => {
+  test("a commit that the Source had is pinned without a connection, and its owners hear of it [source.reference.stored]", async () => {
     await world.resolve();
     await world.put(specOf({ ref: { commit: first } }));
     goAway();
@@ -142,7 +142,7 @@ describe("a registry", () => {
     return `127.0.0.1:${hole.port}`;
   }
 
-  test("a digest that the Source had is pinned without a connection", async () => {
+  test("a digest that the Source had is pinned without a connection [source.reference.stored]", async () => {
     const host = await behindHole();
     const mediaType = "application/vnd.cncf.flux.content.v1.tar+gzip";
     const push = async (text: string) =>

@@ -92,7 +92,9 @@ async function attempts(planner: PlannerWorld): Promise<Readonly<Record<string, 
   return Object.fromEntries(found);
 }
 
-test("a commit in one of 300 folders causes one rendering and one attempt", { timeout: 300_000 }, async () => {
+test("a commit in one of 300 folders causes one rendering and one attempt [source.files.one-folder]", {
+  timeout: 300_000,
+}, async () => {
   const { source, planner } = await worlds();
   await source.resolve();
   await rollOut(planner);

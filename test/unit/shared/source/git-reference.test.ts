@@ -45,13 +45,13 @@ const missing: readonly (readonly [ref: GitReference, message: string])[] = [
 ];
 
 describe("resolveReference", () => {
-  test.each(found)("the reference %j is resolved to %s", (ref, revision) => {
+  test.each(found)("the reference %j is resolved to %s [source.reference.revision]", (ref, revision) => {
     const resolution = resolveReference(ref, listed);
     expect(resolution.kind).toBe("resolved");
     expect(resolution.kind === "resolved" && formatRevision(resolution.reference)).toBe(revision);
   });
 
-  test.each(missing)("the reference %j is not found", (ref, message) => {
+  test.each(missing)("the reference %j is not found [source.version.none]", (ref, message) => {
     expect(resolveReference(ref, listed)).toEqual({ kind: "missing", message });
   });
 
@@ -60,7 +60,7 @@ describe("resolveReference", () => {
     expect(resolution).toEqual({ kind: "resolved", reference: { name: "HEAD", commit: "c1" } });
   });
 
-  test("equal versions on one commit are no tie, and on two commits they are", () => {
+  test("equal versions on one commit are no tie, and on two commits they are [source.version.equal]", () => {
     const one = [
       { ref: "refs/tags/v1.0.0", oid: "c1" },
       { ref: "refs/tags/1.0.0", oid: "c1" },
@@ -77,7 +77,7 @@ describe("resolveReference", () => {
   });
 });
 
-test("a resolution lists only the references that it needs", () => {
+test("a resolution lists only the references that it needs [source.reference.listing]", () => {
   expect(prefixesOf(undefined)).toEqual(["HEAD"]);
   expect(prefixesOf({ branch: "main" })).toEqual(["refs/heads/main"]);
   expect(prefixesOf({ tag: "v1" })).toEqual(["refs/tags/v1"]);

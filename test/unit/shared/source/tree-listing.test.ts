@@ -8,7 +8,7 @@ function file(path: string, content: string, executable = false) {
 describe("treeDigest", () => {
   const files = [file("a.yaml", "a: 1"), file("b/c.sh", "echo", true)];
 
-  test("the digest of a tree is the same in any order of its files", () => {
+  test("the digest of a tree is the same in any order of its files [source.artifact.same-files-same-digest]", () => {
     // sha256 of [["a.yaml","644","sha256:<of a: 1>"],["b/c.sh","755","sha256:<of echo>"]], computed with sha256sum.
     expect(treeDigest(files)).toBe("sha256:87526b41050b096c81b80731dc37b363a1b6fdfe84fcca61921b3a157503f1d8");
     expect(treeDigest(files.toReversed())).toBe(treeDigest(files));
@@ -20,9 +20,12 @@ describe("treeDigest", () => {
     ["mode", [file("a.yaml", "a: 1"), file("b/c.sh", "echo")]],
     ["number of files", [file("a.yaml", "a: 1")]],
   ];
-  test.each(changes)("the digest of a tree changes with the %s", (_legend, changed) => {
-    expect(treeDigest(changed)).not.toBe(treeDigest(files));
-  });
+  test.each(changes)(
+    "the digest of a tree changes with the %s [source.artifact.other-files-other-digest]",
+    (_legend, changed) => {
+      expect(treeDigest(changed)).not.toBe(treeDigest(files));
+    },
+  );
 });
 
 describe("isWithin", () => {
@@ -49,11 +52,11 @@ describe("isIgnored", () => {
     "x.tar.gz",
     "a/.sops.yaml",
   ];
-  test.each(ignored)("the path %s is ignored", (path) => {
+  test.each(ignored)("the path %s is ignored [source.files.left-out]", (path) => {
     expect(isIgnored(path)).toBe(true);
   });
   const kept = ["a.yaml", "git/config.yaml", "png/a.yaml", ".helmignore", "x.gz", "github/a.yaml"];
-  test.each(kept)("the path %s is kept", (path) => {
+  test.each(kept)("the path %s is kept [source.files.left-out]", (path) => {
     expect(isIgnored(path)).toBe(false);
   });
 });

@@ -118,23 +118,29 @@ function matching(constraint: string): string[] {
 }
 
 describe("ranges as Masterminds/semver reads them", () => {
-  test.each(vectors)("the constraint %s matches the same tags as in Masterminds/semver", (constraint, matches) => {
-    const found = matching(constraint);
-    if (typeof matches === "number") expect(found).toHaveLength(matches);
-    else expect(found.join(" ")).toBe(matches);
-  });
+  test.each(vectors)(
+    "the constraint %s matches the same tags as in Masterminds/semver [source.version.range]",
+    (constraint, matches) => {
+      const found = matching(constraint);
+      if (typeof matches === "number") expect(found).toHaveLength(matches);
+      else expect(found.join(" ")).toBe(matches);
+    },
+  );
 
-  test.each(prereleases)("the constraint %s matches the prereleases %s", (constraint, matches, best) => {
-    expect(
-      matching(constraint)
-        .filter((tag) => tag.includes("-"))
-        .join(" "),
-    ).toBe(matches);
-    const tags = accepted.map((name) => ({ name, commit: name }));
-    expect(bestTags(tags, { constraint: parseVersionConstraint(constraint) })[0]?.name).toBe(best);
-  });
+  test.each(prereleases)(
+    "the constraint %s matches the prereleases %s [source.version.prerelease]",
+    (constraint, matches, best) => {
+      expect(
+        matching(constraint)
+          .filter((tag) => tag.includes("-"))
+          .join(" "),
+      ).toBe(matches);
+      const tags = accepted.map((name) => ({ name, commit: name }));
+      expect(bestTags(tags, { constraint: parseVersionConstraint(constraint) })[0]?.name).toBe(best);
+    },
+  );
 
-  test.each(improper)("the constraint %j is improper", (constraint) => {
+  test.each(improper)("the constraint %j is improper [source.version.improper]", (constraint) => {
     expect(() => parseVersionConstraint(constraint)).toThrow(VersionConstraintError);
     expect(() => parseVersionConstraint(constraint)).toThrow("expected a range such as");
   });
@@ -148,10 +154,10 @@ describe("ranges as Masterminds/semver reads them", () => {
 describe("version tags", () => {
   const everything = parseVersionConstraint("*-0");
 
-  test.each(accepted)("the tag %s is a version", (tag) => {
+  test.each(accepted)("the tag %s is a version [source.version.form]", (tag) => {
     expect(bestTags([{ name: tag, commit: "c" }], { constraint: everything })).toHaveLength(1);
   });
-  test.each(refusedTags)("the tag %j is not a version", (tag) => {
+  test.each(refusedTags)("the tag %j is not a version [source.version.form]", (tag) => {
     expect(bestTags([{ name: tag, commit: "c" }], { constraint: everything })).toEqual([]);
   });
 });
@@ -168,7 +174,7 @@ describe("selectTag", () => {
     expect(selectTag(tags.toReversed(), { constraint: one })?.name).toBe("v1.0.0");
   });
 
-  test("the greater name is selected among equal versions of one time, in any order", () => {
+  test("the greater name is selected among equal versions of one time, in any order [source.version.equal]", () => {
     const tags = [
       { name: "1.0.0", commit: "a" },
       { name: "v1.0.0", commit: "b" },
@@ -177,7 +183,7 @@ describe("selectTag", () => {
     expect(selectTag(tags.toReversed(), { constraint: one })?.name).toBe("v1.0.0");
   });
 
-  test("only tags with the prefix count", () => {
+  test("only tags with the prefix count [source.version.prefix]", () => {
     const tags = ["app/1.0.0", "app/1.2.0", "web/1.9.0", "1.8.0"].map((name) => ({ name, commit: name }));
     expect(selectTag(tags, { constraint: one, tagPrefix: "app/" })?.name).toBe("app/1.2.0");
     expect(selectTag(tags, { constraint: one })?.name).toBe("1.8.0");

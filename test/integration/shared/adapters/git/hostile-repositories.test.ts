@@ -101,7 +101,7 @@ describe("names", () => {
     ["with a line feed", "a\nb.yaml"],
     ["with an escape sequence", "\u001b[2Ja.yaml"],
   ];
-  test.each(refused)("a file name %s is refused", async (_legend, entry) => {
+  test.each(refused)("a file name %s is refused [source.files.names]", async (_legend, entry) => {
     const tree = await made.tree([{ mode: "100644", name: entry, oid: await made.blob("a: 1\n") }]);
     const outer = await made.tree([{ mode: "40000", name: "deploy", oid: tree }]);
     const oid = await made.commit(outer);
@@ -115,7 +115,7 @@ describe("names", () => {
     await expect(pathsOf(oid, ["other"])).resolves.toEqual([]);
   });
 
-  test("a name that two entries of a folder have is refused", async () => {
+  test("a name that two entries of a folder have is refused [source.files.names]", async () => {
     const blob = await made.blob("a: 1\n");
     const folder = await made.tree([{ mode: "100644", name: "b.yaml", oid: blob }]);
     for (const second of [
@@ -130,7 +130,7 @@ describe("names", () => {
     }
   });
 
-  test("two names that differ only in case are two files", async () => {
+  test("two names that differ only in case are two files [source.files.case]", async () => {
     const oid = await made.blob("a: 1\n");
     const tree = await made.tree([
       { mode: "100644", name: "A.yaml", oid },

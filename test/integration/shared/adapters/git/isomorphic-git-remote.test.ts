@@ -75,7 +75,7 @@ describe("listRefs", () => {
     expect(refs[0]).toEqual({ ref: "refs/heads/main", oid: second });
   });
 
-  test("listRefs returns the commit of an annotated tag", async () => {
+  test("listRefs returns the commit of an annotated tag [source.reference.annotated-tag]", async () => {
     const tags = await remote.listRefs(repository("fleet"), ["refs/tags/"]);
     expect(tags).toMatchObject([
       { ref: "refs/tags/v1.0.0", peeled: first },
@@ -229,7 +229,7 @@ describe("the network", () => {
     expect(await remote.listRefs(byName, ["HEAD"])).toHaveLength(1);
   });
 
-  test("an unknown certificate is refused, with the remedy", async () => {
+  test("an unknown certificate is refused, with the remedy [source.git.certificate]", async () => {
     const distrusting = new IsomorphicGitRemote({ rules });
     await expect(distrusting.listRefs(repository("fleet"), ["HEAD"])).rejects.toMatchObject({
       code: "GitOperationFailed",
@@ -270,7 +270,7 @@ describe("the network", () => {
       web.close();
     });
 
-    test("a redirect to another path of the same host is followed", async () => {
+    test("a redirect to another path of the same host is followed [source.git.redirect]", async () => {
       const moved = { url: `${origin}/old.git` };
       expect(await remote.listRefs(moved, ["HEAD"])).toMatchObject([{ oid: second }]);
       expect(await remote.fetchTree(moved, { oid: first, paths: ["base"] })).toMatchObject({
@@ -278,7 +278,7 @@ describe("the network", () => {
       });
     });
 
-    test("a server with only the old protocol gives the same references and files", async () => {
+    test("a server with only the old protocol gives the same references and files [source.git.old-protocol]", async () => {
       const old = { url: `${origin}/v0/fleet.git` };
       expect(await remote.listRefs(old, ["refs/heads/main"])).toMatchObject([{ oid: second }, {}]);
       const desired = { oid: second, paths: ["."] };

@@ -43,7 +43,7 @@ describe("a server that redirects to another host", () => {
     "file:///etc/passwd",
     "//169.254.169.254/x",
   ];
-  test.each(targets)("a redirect to %s is refused", async (location) => {
+  test.each(targets)("a redirect to %s is refused [source.git.redirect]", async (location) => {
     const url = await serve({ refs: (response) => void response.writeHead(302, { location }).end() });
     await expect(list(url)).rejects.toMatchObject({
       code: expect.stringMatching(/^Git/),

@@ -45,7 +45,7 @@ async function fetched(oid: string, ...paths: readonly string[]): Promise<Record
 
 const files = { "deploy/a.yaml": "a: 1\n", "deploy/b/c.yaml": "c: 1\n", "other/x.yaml": "x: 1\n", "y.yaml": "y: 1\n" };
 
-test("files outside of the paths are not fetched", async () => {
+test("files outside of the paths are not fetched [source.files.part]", async () => {
   const oid = await commit(files);
   const blob = (await repository.git("rev-parse", `${oid}:other/x.yaml`)).trim();
   // The server cannot send the whole commit any more.

@@ -110,11 +110,11 @@ describe.each(ways)("%s, a link has the content of its target", (_way, filesOf) 
       { "app/b.yaml": "2" },
     ],
   ];
-  test.each(cases)("a link can lead to %s", async (_legend, contents, files) => {
+  test.each(cases)("a link can lead to %s [source.files.links]", async (_legend, contents, files) => {
     expect(textsOf(await filesOf(contents, ["app"]))).toEqual(files);
   });
 
-  test("the artifact has the digest of the same files without links", async () => {
+  test("the artifact has the digest of the same files without links [source.files.links]", async () => {
     const linked = await filesOf({ "app/a.yaml": to("../x/a.yaml"), "x/a.yaml": "a", "app/b": to("../x") }, ["app"]);
     const plain = await filesOf({ "app/a.yaml": "a", "app/b/a.yaml": "a" }, ["app"]);
     expect(treeDigest(linked)).toBe(treeDigest(plain));
@@ -164,11 +164,11 @@ describe.each(ways)("%s, an unreadable file refuses the whole folder by its path
       /"app\/a" of the repository is a pointer of Git LFS/,
     ],
   ];
-  test.each(cases)("%s refuses the folder", async (_legend, contents, message) => {
+  test.each(cases)("%s refuses the folder [source.files.unreadable]", async (_legend, contents, message) => {
     await expect(filesOf(contents, ["app"])).rejects.toThrow(message);
   });
 
-  test("an unreadable file outside of the paths, or with an excluded name, refuses nothing", async () => {
+  test("an unreadable file outside of the paths, or with an excluded name, refuses nothing [source.files.elsewhere]", async () => {
     const contents = { "app/a.yaml": "a", "app/x.png": to("/etc/passwd"), "b/a": to("/etc/passwd"), "b/c": pointer };
     expect(textsOf(await filesOf(contents, ["app"]))).toEqual({ "app/a.yaml": "a" });
   });

@@ -34,11 +34,11 @@ describe("an artifact", () => {
     );
   });
 
-  test("the same files give the same bytes in any order", async () => {
+  test("the same files give the same bytes in any order [source.artifact.same-bytes]", async () => {
     expect(await packArtifact(files)).toEqual(await packArtifact(files.toReversed()));
   });
 
-  test("an archive with other content than its digest is refused", async () => {
+  test("an archive with other content than its digest is refused [source.artifact.checked]", async () => {
     const archive = await packArtifact([file("a.yaml", "a: 2")]);
     await expect(unpackArtifact(archive, treeDigest([file("a.yaml", "a: 1")]))).rejects.toMatchObject({
       code: "ArtifactInvalid",
@@ -70,7 +70,7 @@ describe("an artifact", () => {
     ["a backslash", [[{ name: "a\\b" }, "x"]], "is not a file name"],
     ["a very long name", [[{ name: `${"d/".repeat(600)}x` }, "x"]], "is longer than 1024 bytes"],
   ];
-  test.each(hostile)("an archive with %s is refused", async (_legend, entries, reason) => {
+  test.each(hostile)("an archive with %s is refused [source.artifact.unpacked]", async (_legend, entries, reason) => {
     await expect(unpackArtifact(await tarOf(entries), "sha256:0")).rejects.toThrow(reason);
   });
 
@@ -81,7 +81,7 @@ describe("an artifact", () => {
     expect(unpacked.map(({ path }) => path)).toEqual(["..a/.b", longest]);
   });
 
-  test("an archive that would grow without bound is refused before it does", async () => {
+  test("an archive that would grow without bound is refused before it does [source.artifact.unpacked]", async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
     expect(gunzipSync(bomb)).toHaveLength(64 * 1024 * 1024);
     await expect(unpackArtifact(bomb, "sha256:0")).rejects.toThrow("does not unpack within");

@@ -144,7 +144,7 @@ describe("an invalid document", () => {
       ["spec.templates[0].paht: is not a field Starling knows (did you mean path?); remove it"],
     ],
     [
-      "two references",
+      "two references [source.reference.one]",
       source({ git: { url: "https://git.example/app", ref: { branch: "a", tag: "b" } } }),
       [
         "spec.git.ref: needs exactly one of branch, tag, semver or commit (leave ref out to follow the remote's HEAD) (got the fields branch, tag)",

@@ -115,20 +115,23 @@ describe("the next poll of a Source", () => {
       next({ ...resolved, failures: 1 }, { reconcile: { by: "maintainers", at } as Act }),
       later(at, 5),
     ],
-  ])("the next poll of a Source %s", (_name, actual, expected) => {
+  ])("the next poll of a Source %s [source.poll.back-off]", (_name, actual, expected) => {
     expect(actual).toBe(expected);
   });
 
   test.each([
     ["1h", 3600],
     [undefined, 300],
-  ])("the next poll of a Source is due within its interval %s, and then once in it", (interval, seconds) => {
-    const first = next(resolved, {}, interval) ?? "";
-    expect(first >= later(at, seconds * 0.1) && first < later(at, seconds * 1.1)).toBe(true);
-    expect(first).toBe(next({ ...resolved, failures: 0 }, {}, interval));
-    // A tick comes some seconds after the time.
-    expect(next({ ...resolved, attemptedAt: later(first, seconds / 10) }, {}, interval)).toBe(later(first, seconds));
-  });
+  ])(
+    "the next poll of a Source is due within its interval %s, and then once in it [source.poll.interval]",
+    (interval, seconds) => {
+      const first = next(resolved, {}, interval) ?? "";
+      expect(first >= later(at, seconds * 0.1) && first < later(at, seconds * 1.1)).toBe(true);
+      expect(first).toBe(next({ ...resolved, failures: 0 }, {}, interval));
+      // A tick comes some seconds after the time.
+      expect(next({ ...resolved, attemptedAt: later(first, seconds / 10) }, {}, interval)).toBe(later(first, seconds));
+    },
+  );
 
   const sourceAt = (url: string, more: object = {}): Row => ({
     ...{ namespace: "shop", uid: `${url}-uid`, generation: 2, createdAt, operations: {} },

@@ -67,7 +67,7 @@ async function untilColor(world: World, color: string): Promise<void> {
 }
 
 describe.each(storyTargets)("on $name", (target) => {
-  test("a change of an included Source goes through the stages at the same revision, and one beside it writes nothing", async () => {
+  test("a change of an included Source goes through the stages at the same revision, and one beside it writes nothing [source.include.stages]", async () => {
     const world = await startWorld({ target, faults: quiet });
     try {
       const commit = await start(world);

@@ -49,7 +49,7 @@ async function withThreePushes(
 }
 
 describe.each(storyTargets)("on $name", (target) => {
-  test("two Syncs stay at two revisions of one Source, and a third follows it", () =>
+  test("two Syncs stay at two revisions of one Source, and a third follows it [source.pin.two]", () =>
     withThreePushes(target, async (world, { blue, green }) => {
       await world.apply(
         syncOn("one", { revision: blue }),
@@ -74,7 +74,7 @@ describe.each(storyTargets)("on $name", (target) => {
       await world.waitFor("it goes on", async () => (await colors()).join() === "green,green,red");
     }));
 
-  test("another revision of a template goes through two stages, and reaches the second one with its approval only", async () => {
+  test("another revision of a template goes through two stages, and reaches the second one with its approval only [source.pin.stages]", async () => {
     const world = await startWorld({ target, faults: quiet });
     const cli = openWorldCli(world);
     try {

@@ -72,7 +72,7 @@ async function pushBytes(version: string, bytes: Uint8Array, announced = bytes) 
 }
 
 describe("a version that is pushed", () => {
-  test("its files become the artifact, under the label and the digest of the bytes", async () => {
+  test("its files become the artifact, under the label and the digest of the bytes [source.external.push]", async () => {
     folder("out", { "deploy/a.yaml": config("a"), ".git/config": "x" });
     const { code, out } = await push("1.4.0", "out");
     expect({ code, out }).toEqual({
@@ -89,7 +89,7 @@ describe("a version that is pushed", () => {
     expect((await world.files()).map(({ path }) => path)).toEqual(["deploy/a.yaml"]);
   });
 
-  test("the same folder is the same bytes, so that a repeated push changes nothing", async () => {
+  test("the same folder is the same bytes, so that a repeated push changes nothing [source.external.repeat]", async () => {
     const [first] = [await push("1.4.0", folder("out", { "b.yaml": config("b"), "a.yaml": config("a") }))];
     const before = await row();
     const again = await push("1.4.0", folder("copy", { "a.yaml": config("a"), "b.yaml": config("b") }));
@@ -97,7 +97,7 @@ describe("a version that is pushed", () => {
     expect(await row()).toEqual(before);
   });
 
-  test("a version with other bytes is refused, and the first ones stay", async () => {
+  test("a version with other bytes is refused, and the first ones stay [source.external.other-bytes]", async () => {
     await push("1.4.0", folder("out", { "a.yaml": config("a") }));
     const before = await row();
     const other = await push("1.4.0", folder("other", { "a.yaml": config("other") }));
@@ -106,7 +106,7 @@ describe("a version that is pushed", () => {
     expect(await row()).toEqual(before);
   });
 
-  test("the newest push counts, and a request that arrives again later does not take it back", async () => {
+  test("the newest push counts, and a request that arrives again later does not take it back [source.external.newest]", async () => {
     await push("1.4.0", folder("a", { "a.yaml": config("a") }));
     await push("1.5.0", folder("b", { "a.yaml": config("b") }));
     await push("1.4.0", "a");
@@ -114,7 +114,7 @@ describe("a version that is pushed", () => {
     expect((await world.resolve()).status.artifact?.revision).toMatch(/^1\.5\.0@/);
   });
 
-  test("a Source stays at a version that was pushed earlier, also when the upload is gone", async () => {
+  test("a Source stays at a version that was pushed earlier, also when the upload is gone [source.external.pinned]", async () => {
     await push("1.4.0", folder("a", { "a.yaml": config("a") }));
     const first = (await world.resolve()).status.artifact;
     await push("1.5.0", folder("b", { "a.yaml": config("b") }));
@@ -137,7 +137,7 @@ describe("a version that is pushed", () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
-  test("an upload that is never finished leaves the Source as it was", async () => {
+  test("an upload that is never finished leaves the Source as it was [source.external.unfinished]", async () => {
     const before = await row();
     const body = { version: "1.4.0", sha256: sha256(Buffer.from("x")), bytes: 1 };
     const first = await call(body);
@@ -192,7 +192,7 @@ test("a push whose answer was lost between the two writes is repeated without a 
 
 describe("who may push", () => {
   test.each(["arn:aws:iam::000000000000:role/ci", "arn:aws:iam::111122223333:user/*", "arn:aws:iam::*:user/an"])(
-    "somebody who is not %s is refused, without a place for bytes",
+    "somebody who is not %s is refused, without a place for bytes [source.external.principals]",
     async (pattern) => {
       await put({ principals: [pattern] });
       const before = await row();
@@ -204,7 +204,7 @@ describe("who may push", () => {
     },
   );
 
-  test("somebody who lost the right between the two requests is refused", async () => {
+  test("somebody who lost the right between the two requests is refused [source.external.principals]", async () => {
     const bytes = await tarGz([{ name: "a.yaml", body: config("a") }]);
     const body = { version: "1.4.0", sha256: sha256(bytes), bytes: bytes.length };
     const first = await call(body);
@@ -220,15 +220,21 @@ describe("a push that is refused", () => {
     ["a symbolic link", [{ name: "a.yaml", type: "symlink" }], "is a symlink"],
     ["a name that leads out", [{ name: "../a.yaml", body: "x" }], "leads out of the archive"],
     ["a name twice", [{ name: "a.yaml" }, { name: "a.yaml" }], "occurs twice"],
-  ])("%s: the reason says so, and the version may be pushed with other bytes", async (_, entries, message) => {
-    await pushBytes("1.4.0", await tarGz(entries));
-    expect(await world.ready()).toMatchObject({ reason: "ArchiveInvalid", message: expect.stringContaining(message) });
-    expect((await push("1.4.0", folder("a", { "a.yaml": config("a") }))).code).toBe(0);
-    expect(await world.ready()).toMatchObject({ status: "True" });
-    expect(await pushed()).toEqual(["1.4.0"]);
-  });
+  ])(
+    "%s: the reason says so, and the version may be pushed with other bytes [source.external.refused]",
+    async (_, entries, message) => {
+      await pushBytes("1.4.0", await tarGz(entries));
+      expect(await world.ready()).toMatchObject({
+        reason: "ArchiveInvalid",
+        message: expect.stringContaining(message),
+      });
+      expect((await push("1.4.0", folder("a", { "a.yaml": config("a") }))).code).toBe(0);
+      expect(await world.ready()).toMatchObject({ status: "True" });
+      expect(await pushed()).toEqual(["1.4.0"]);
+    },
+  );
 
-  test("other bytes than those that were announced are never packaged", async () => {
+  test("other bytes than those that were announced are never packaged [source.external.announced]", async () => {
     const bytes = await tarGz([{ name: "a.yaml", body: config("a") }]);
     const other = await tarGz([{ name: "a.yaml", body: config("b") }]);
     await pushBytes("1.4.0", other, bytes);
@@ -245,7 +251,7 @@ describe("a push that is refused", () => {
     expect((await push("1.4.0", "source.yaml")).err).toContain("source.yaml is not a folder");
   });
 
-  test("a Source that is fed otherwise takes no pushes", async () => {
+  test("a Source that is fed otherwise takes no pushes [source.external.only]", async () => {
     const git = { url: "https://github.com/acme/shop" };
     cli.write(
       "git.yaml",

@@ -25,7 +25,7 @@ const specOf = (bytes: Uint8Array, more: object = {}, rest: object = {}) => ({
 });
 
 describe("a Source of an archive", () => {
-  test("the files below its paths are stored, and the server is asked once", async () => {
+  test("the files below its paths are stored, and the server is asked once [source.archive.once]", async () => {
     const bytes = await tarGz([
       { name: "shop/", type: "directory" },
       { name: "shop/deploy/a.yaml", body: config },
@@ -46,7 +46,7 @@ describe("a Source of an archive", () => {
     expect(server.asked.length).toBe(1);
   });
 
-  test("an artifact that was lost is fetched again", async () => {
+  test("an artifact that was lost is fetched again [source.archive.lost]", async () => {
     const bytes = await tarGz([{ name: "a.yaml", body: config }]);
     answer = () => ({ body: bytes });
     await world.put(specOf(bytes));
@@ -59,7 +59,7 @@ describe("a Source of an archive", () => {
     expect(server.asked.length).toBe(2);
   });
 
-  test("another file than that of the checksum is never stored, and the last good artifact stays", async () => {
+  test("another file than that of the checksum is never stored, and the last good artifact stays [source.archive.checksum]", async () => {
     const bytes = await tarGz([{ name: "a.yaml", body: config }]);
     answer = () => ({ body: bytes });
     await world.put(specOf(bytes));
@@ -88,7 +88,7 @@ describe("a Source of an archive", () => {
     ["a name that leads out", [{ name: "../a.yaml", body: config }], '"../a.yaml" leads out of the archive'],
     ["an absolute name", [{ name: "/a.yaml", body: config }], '"/a.yaml" is an absolute path'],
     ["a name twice", [{ name: "a.yaml" }, { name: "a.yaml" }], '"a.yaml" occurs twice'],
-  ])("an archive with %s is refused", async (_, entries, message) => {
+  ])("an archive with %s is refused [source.archive.entries]", async (_, entries, message) => {
     const bytes = await tarGz(entries);
     answer = () => ({ body: bytes });
     await world.put(specOf(bytes));
@@ -98,14 +98,14 @@ describe("a Source of an archive", () => {
     });
   });
 
-  test("an archive that unpacks to more than its five-hundredfold is refused", async () => {
+  test("an archive that unpacks to more than its five-hundredfold is refused [source.archive.bomb]", async () => {
     const bytes = gzipSync(Buffer.alloc(64 * 1024 * 1024), { level: 9 });
     answer = () => ({ body: bytes });
     await world.put(specOf(bytes));
     expect(await world.ready()).toMatchObject({ reason: "ArchiveInvalid" });
   });
 
-  test("a path that the archive lacks is named", async () => {
+  test("a path that the archive lacks is named [source.archive.missing-path]", async () => {
     const bytes = await tarGz([{ name: "a.yaml", body: config }]);
     answer = () => ({ body: bytes });
     await world.put(specOf(bytes, {}, { paths: ["deploy"] }));
@@ -119,7 +119,7 @@ describe("a Source of an archive", () => {
     [404, "UpstreamNotFound"],
     [401, "AuthenticationFailed"],
     [503, "UpstreamUnavailable"],
-  ])("the answer %i is the reason %s", async (status, reason) => {
+  ])("the answer %i is the reason %s [source.archive.answers]", async (status, reason) => {
     answer = () => ({ status, body: "no" });
     await world.put(specOf(Buffer.from("x")));
     expect(await world.ready()).toMatchObject({ reason });

@@ -72,7 +72,7 @@ describe("a chart from a Helm repository", () => {
 
   const specOf = (more: object = {}) => ({ helm: { url: `${server.url}/charts`, chart: "web", ...more } });
 
-  test("the highest stable version of the range is stored as a chart, and a publication rolls", async () => {
+  test("the highest stable version of the range is stored as a chart, and a publication rolls [source.helm.range]", async () => {
     await publish("1.9.0", "1.10.0", "2.0.0", "1.11.0-rc.1");
     await world.put(specOf({ ref: { semver: "^1" } }));
     const { artifact } = (await world.resolve()).status;
@@ -89,6 +89,12 @@ describe("a chart from a Helm repository", () => {
     expect(asked.slice(before).map(({ url }) => url)).toEqual(["/charts/index.yaml"]);
     await publish("1.9.0", "1.10.0", "1.12.0", "2.0.0");
     expect((await world.resolve()).status.artifact?.revision).toMatch(/^1\.12\.0@/);
+  });
+
+  test("without a range, the highest version that is no prerelease counts [source.helm.default]", async () => {
+    await publish("1.9.0", "2.0.0", "2.1.0-rc.1");
+    await world.put(specOf());
+    expect((await world.resolve()).status.artifact?.revision).toMatch(/^2\.0\.0@/);
   });
 
   describe("an index that has not changed", () => {
@@ -127,7 +133,7 @@ describe("a chart from a Helm repository", () => {
     }
     const specIn = (more: object = {}) => ({ helm: { url: `${own.url}/charts`, chart: "web", ...more } });
 
-    test("it is not sent again, until a publication changes it", async () => {
+    test("it is not sent again, until a publication changes it [source.helm.unchanged]", async () => {
       await begin();
       const first = (await world.resolve()).status.artifact;
       expect((await world.resolve()).status.artifact).toEqual(first);
@@ -151,7 +157,7 @@ describe("a chart from a Helm repository", () => {
       expect(statuses()).toEqual([200, 200]);
     });
 
-    test("an artifact that is lost is made again from the whole index", async () => {
+    test("an artifact that is lost is made again from the whole index [source.helm.lost]", async () => {
       await begin();
       const digest = (await world.resolve()).status.artifact?.digest ?? "";
       world.blobs.lose(blobKeys.artifact(digest));
@@ -209,7 +215,7 @@ describe("a chart from a Helm repository", () => {
     });
   });
 
-  test("an index that says no digest any more gives a version no other content under immutableTags", async () => {
+  test("an index that says no digest any more gives a version no other content under immutableTags [source.helm.no-digest]", async () => {
     await publish("1.0.0");
     const published = files["/charts/index.yaml"];
     await world.put({ ...specOf(), immutableTags: true });
@@ -240,7 +246,7 @@ describe("a chart from a Helm repository", () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
-  test("a chart whose bytes are not those of the index is refused", async () => {
+  test("a chart whose bytes are not those of the index is refused [source.helm.bytes]", async () => {
     await publish("1.0.0");
     files["/charts/web-1.0.0.tgz"] = { body: await chartOf("1.0.1") };
     await world.put(specOf());
@@ -251,7 +257,7 @@ describe("a chart from a Helm repository", () => {
     ["a chart", (spec) => spec({ chart: "webb" }), "UpstreamNotFound", "has no chart webb; correct spec.helm.chart"],
     ["a version", (spec) => spec({ ref: { semver: "^9" } }), "UpstreamNotFound", "no version matches ^9 among 1"],
     ["an index", () => ({ helm: { url: server.url, chart: "web" } }), "UpstreamNotFound", "correct spec.helm"],
-  ])("%s that does not exist is named", async (_, spec, reason, message) => {
+  ])("%s that does not exist is named [source.helm.missing]", async (_, spec, reason, message) => {
     await publish("1.0.0");
     await world.put(spec(specOf));
     expect(await world.ready()).toMatchObject({ reason, message: expect.stringContaining(message) });
@@ -262,7 +268,7 @@ describe("a chart from a Helm repository", () => {
     ["half an index", "apiVersion: v1\nentries: [1, 2"],
     ["a list", "- a\n- b\n"],
     ["nothing", ""],
-  ])("%s in place of the index is refused by name", async (_, body) => {
+  ])("%s in place of the index is refused by name [source.helm.no-index]", async (_, body) => {
     files["/charts/index.yaml"] = { body };
     await world.put(specOf());
     expect(await world.ready()).toMatchObject({
@@ -271,7 +277,7 @@ describe("a chart from a Helm repository", () => {
     });
   });
 
-  test("credentials go to the repository, and not to another host that keeps the charts", async () => {
+  test("credentials go to the repository, and not to another host that keeps the charts [source.helm.other-host]", async () => {
     const packed = await chartOf("1.0.0");
     const other = await startFileServer((request) => {
       asked.push(request);
@@ -293,7 +299,7 @@ describe("a chart from a Helm repository", () => {
     }
   });
 
-  test("an archive that is no chart is refused by name", async () => {
+  test("an archive that is no chart is refused by name [source.helm.no-chart]", async () => {
     const packed = await tarGz([{ name: "Chart.yaml", body: "name: web\n" }]);
     files["/charts/web-1.0.0.tgz"] = { body: packed };
     files["/charts/index.yaml"] = { body: indexOf([{ version: "1.0.0", url: "web-1.0.0.tgz" }]) };
@@ -312,7 +318,7 @@ describe("a chart from a registry", () => {
   });
   afterEach(() => registry.stop());
 
-  test("the version with a `+` is found under its tag with `_`, and is pinned by digest", async () => {
+  test("the version with a `+` is found under its tag with `_`, and is pinned by digest [source.helm.plus]", async () => {
     const packed = await chartOf("1.2.3+build.1");
     const digest = registry.pushChart("acme/charts/web", "1.2.3+build.1", packed);
     await world.put({ helm: { url: `oci://${registry.host}/acme/charts`, chart: "web", ref: { semver: "~1.2" } } });
@@ -326,7 +332,14 @@ describe("a chart from a registry", () => {
     expect((await world.resolve()).status.artifact?.revision).toBe(`1.2.3+build.1@${digest}`);
   });
 
-  test("an artifact that is no chart is refused by name", async () => {
+  test("without a range, the highest version of the registry that is no prerelease counts [source.helm.default]", async () => {
+    for (const version of ["1.9.0", "2.0.0", "2.1.0-rc.1"])
+      registry.pushChart("acme/charts/web", version, await chartOf(version));
+    await world.put({ helm: { url: `oci://${registry.host}/acme/charts`, chart: "web" } });
+    expect((await world.resolve()).status.artifact?.revision).toMatch(/^2\.0\.0@/);
+  });
+
+  test("an artifact that is no chart is refused by name [source.helm.no-chart]", async () => {
     registry.push("acme/charts/web", "1.0.0", { layers: [{ mediaType: "text/plain", content: Buffer.from("x") }] });
     await world.put({ helm: { url: `oci://${registry.host}/acme/charts`, chart: "web" } });
     expect(await world.ready()).toMatchObject({

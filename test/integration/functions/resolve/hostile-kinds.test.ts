@@ -221,7 +221,7 @@ describe("a Source of pushed versions", () => {
   });
 });
 
-test("10,000 tags of a registry are read with ten requests", async () => {
+test("10,000 tags of a registry are read with ten requests [source.oci.many-tags]", async () => {
   let listings = 0;
   const registry = await startRegistryServer({
     onRequest({ url = "" }) {

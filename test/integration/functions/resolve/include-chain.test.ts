@@ -84,7 +84,7 @@ async function textsOfApp(): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries(files.map(({ path, content }) => [path, Buffer.from(content).toString()]));
 }
 
-test("a delivery about the repository of the first one wakes the whole chain, without a fetch of the others", async () => {
+test("a delivery about the repository of the first one wakes the whole chain, without a fetch of the others [source.include.chain]", async () => {
   const after = await push("base", "2");
   const fetched: string[] = [];
   for (const [name, world] of worlds) {
@@ -184,22 +184,25 @@ describe("two Sources that change at the same time", () => {
     ["fetches its own files", atFetch],
     ["writes its artifact", beforeWrite(2)],
     ["records whom it has informed", beforeWrite(3)],
-  ])("no change is lost when the included one gets another artifact while the other %s", async (_, stop) => {
-    await push("middle", "2");
-    await push("app", "2");
-    const app = worldOf("app");
-    const paused = stop(app);
-    const slow = app.resolve();
-    await paused.reached;
-    await worldOf("middle").resolve();
-    expect(await deliver(sent())).toEqual(["app"]);
-    paused.go();
-    await slow;
-    await deliver(sent());
-    expect(await textsOfApp()).toMatchObject({ "app.yaml": "2", "middle/middle.yaml": "2" });
-    const [row, middle] = [await app.row(), await worldOf("middle").row()];
-    expect(row.status.artifact?.included?.[0]?.digest).toBe(middle.status.artifact?.digest);
-    // The next poll finds nothing else.
-    expect((await app.resolve()).status.artifact).toEqual(row.status.artifact);
-  });
+  ])(
+    "no change is lost when the included one gets another artifact while the other %s [source.include.at-once]",
+    async (_, stop) => {
+      await push("middle", "2");
+      await push("app", "2");
+      const app = worldOf("app");
+      const paused = stop(app);
+      const slow = app.resolve();
+      await paused.reached;
+      await worldOf("middle").resolve();
+      expect(await deliver(sent())).toEqual(["app"]);
+      paused.go();
+      await slow;
+      await deliver(sent());
+      expect(await textsOfApp()).toMatchObject({ "app.yaml": "2", "middle/middle.yaml": "2" });
+      const [row, middle] = [await app.row(), await worldOf("middle").row()];
+      expect(row.status.artifact?.included?.[0]?.digest).toBe(middle.status.artifact?.digest);
+      // The next poll finds nothing else.
+      expect((await app.resolve()).status.artifact).toEqual(row.status.artifact);
+    },
+  );
 });

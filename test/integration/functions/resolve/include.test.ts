@@ -141,7 +141,7 @@ describe("files of another Source", () => {
     await resolve("charts");
   });
 
-  test("files get their new places, and the artifact says of which artifact they are", async () => {
+  test("files get their new places, and the artifact says of which artifact they are [source.include.files]", async () => {
     const row = await resolve("app");
     expect(await textsOf("app")).toEqual({
       "overlay/values.yaml": "v: 1",
@@ -157,7 +157,7 @@ describe("files of another Source", () => {
     expect(row.schema).toBe(newestRowSchema);
   });
 
-  test("a change makes a new artifact of the same revision, at once and without a fetch of the Source's own", async () => {
+  test("a change makes a new artifact of the same revision, at once and without a fetch of the Source's own [source.include.change]", async () => {
     const before = await resolve("app");
     await deliver();
     await commit("charts", { "web/templates/a.yaml": "a: 2" });
@@ -172,7 +172,7 @@ describe("files of another Source", () => {
     expect((await textsOf("app"))["overlay/values.yaml"]).toBe("v: 1");
   });
 
-  test("a change elsewhere in the included Source makes no new artifact", async () => {
+  test("a change elsewhere in the included Source makes no new artifact [source.include.elsewhere]", async () => {
     const before = await resolve("app");
     await deliver();
     await commit("charts", { "other.yaml": "o: 2" });
@@ -201,7 +201,7 @@ describe("files of another Source", () => {
     expect(await textsOf("plain")).toEqual({ "overlay/values.yaml": "v: 2" });
   });
 
-  test("changes of both Sources give one digest in any order", async () => {
+  test("changes of both Sources give one digest in any order [source.include.order]", async () => {
     await resolve("app");
     await commit("charts", { "web/templates/a.yaml": "a: 2" });
     await commit("app", { "overlay/values.yaml": "v: 2" });
@@ -224,7 +224,7 @@ describe("an included Source that cannot be used", () => {
     return condition?.message ?? "";
   };
 
-  test("a missing one is named, and the Source follows as soon as it has an artifact", async () => {
+  test("a missing one is named, and the Source follows as soon as it has an artifact [source.include.missing]", async () => {
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
     expect(await unavailable("IncludeUnavailable")).toBe(
       "spec.include[0].source: Source charts does not exist in namespace shop; apply it, or take it out of spec.include",
@@ -236,7 +236,7 @@ describe("an included Source that cannot be used", () => {
     expect(Object.keys(await textsOf("app"))).toEqual(["a.yaml", "charts/c.yaml"]);
   });
 
-  test("the last good artifact stays, with the reason of the included Source", async () => {
+  test("the last good artifact stays, with the reason of the included Source [source.include.last-good]", async () => {
     await create("charts", { "c.yaml": "c: 1" });
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
     await resolve("charts");
@@ -255,7 +255,7 @@ describe("an included Source that cannot be used", () => {
     expect(Object.keys(await textsOf("app"))).toEqual(["a.yaml", "charts/c.yaml", "more/m.yaml"]);
   });
 
-  test("a suspended one is included as it is", async () => {
+  test("a suspended one is included as it is [source.include.suspended]", async () => {
     await create("charts", { "c.yaml": "c: 1" });
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
     await resolve("charts");
@@ -275,7 +275,7 @@ describe("an included Source that cannot be used", () => {
     );
   });
 
-  test("one that is not verified is refused, and the Source is polled when it is verified", async () => {
+  test("one that is not verified is refused, and the Source is polled when it is verified [source.include.unverified]", async () => {
     await create("charts", { "c.yaml": "c: 1" });
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
     await resolve("charts");
@@ -294,7 +294,7 @@ describe("an included Source that cannot be used", () => {
     expect(ready(await resolve("app"))?.status).toBe("True");
   });
 
-  test("one whose artifact is gone is fetched again", async () => {
+  test("one whose artifact is gone is fetched again [source.include.lost]", async () => {
     await create("charts", { "c.yaml": "c: 1" });
     const charts = await resolve("charts");
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
@@ -312,7 +312,7 @@ describe("what cannot be composed", () => {
     ["a file below the place", { "vendor/web/own.yaml": "o: 1" }, "vendor/web/own.yaml"],
     ["a file at the place", { "vendor/web": "o: 1" }, "vendor/web"],
     ["a file above the place", { vendor: "o: 1" }, "vendor"],
-  ])("both places are named: %s", async (_, own, file) => {
+  ])("both places are named: %s [source.include.conflict]", async (_, own, file) => {
     await create("charts", { "c.yaml": "c: 1" });
     await resolve("charts");
     await create("app", own, includes({ source: "charts", toPath: "vendor/web" }));
@@ -336,7 +336,7 @@ describe("what cannot be composed", () => {
     expect(fetches).toEqual(["app"]);
   });
 
-  test("a folder that the included artifact does not have is named", async () => {
+  test("a folder that the included artifact does not have is named [source.include.missing-path]", async () => {
     await create("charts", { "web/c.yaml": "c: 1" });
     await resolve("charts");
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts", fromPath: "wep" }));
@@ -347,7 +347,7 @@ describe("what cannot be composed", () => {
     );
   });
 
-  test("Sources that include each other are refused with the way", async () => {
+  test("Sources that include each other are refused with the way [source.include.cycle]", async () => {
     await create("a", { "a.yaml": "a: 1" });
     await create("b", { "b.yaml": "b: 1" }, includes({ source: "a" }));
     await create("c", { "c.yaml": "c: 1" }, includes({ source: "b" }));
@@ -382,7 +382,7 @@ describe("what cannot be composed", () => {
 });
 
 describe("a crash", () => {
-  test("between the artifact and the messages leaves the Source due, and the next poll tells who includes it", async () => {
+  test("between the artifact and the messages leaves the Source due, and the next poll tells who includes it [source.include.crash]", async () => {
     await create("charts", { "c.yaml": "c: 1" });
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
     await resolve("charts");
@@ -402,7 +402,7 @@ describe("a crash", () => {
   });
 });
 
-test("a former artifact is composed again of what it was made of", async () => {
+test("a former artifact is composed again of what it was made of [source.include.former]", async () => {
   await create("charts", { "c.yaml": "c: 1" });
   await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
   await resolve("charts");

@@ -45,7 +45,7 @@ const push = async (tag: string, text: string, annotations = {}) =>
 const textOf = async () => (await world.files()).map(({ path, content }) => `${path}: ${Buffer.from(content)}`);
 
 describe("a Source of an OCI repository", () => {
-  test("the files of a tag are stored, with the digest and the annotations of the artifact", async () => {
+  test("the files of a tag are stored, with the digest and the annotations of the artifact [source.oci.tag]", async () => {
     const digest = await push("latest", "one", {
       "org.opencontainers.image.created": "2026-02-03T04:05:06Z",
       "org.opencontainers.image.revision": "main@sha1:abc",
@@ -60,7 +60,7 @@ describe("a Source of an OCI repository", () => {
     expect(await textOf()).toEqual(["deploy/a.yaml: one"]);
   });
 
-  test("an unchanged tag costs one request, and a moved tag is a new revision", async () => {
+  test("an unchanged tag costs one request, and a moved tag is a new revision [source.oci.unchanged]", async () => {
     await push("stable", "one");
     await world.put(specOf({ ref: { tag: "stable" } }));
     await world.resolve();
@@ -72,7 +72,7 @@ describe("a Source of an OCI repository", () => {
     expect(await textOf()).toEqual(["deploy/a.yaml: two"]);
   });
 
-  test("a filter leaves only some tags for the range", async () => {
+  test("a filter leaves only some tags for the range [source.version.filter]", async () => {
     const candidate = await push("1.2.0-rc.1", "candidate");
     await push("1.2.0", "release");
     await world.put(specOf({ ref: { semver: ">=1.0.0-0", tagFilter: "-rc\\." } }));
@@ -84,7 +84,7 @@ describe("a Source of an OCI repository", () => {
     });
   });
 
-  test("a digest is never looked up, and its files never change", async () => {
+  test("a digest is never looked up, and its files never change [source.oci.digest]", async () => {
     const digest = await push("latest", "one");
     await world.put(specOf({ ref: { digest } }));
     await world.resolve();
@@ -94,7 +94,7 @@ describe("a Source of an OCI repository", () => {
     expect([asked, await textOf()]).toEqual([[], ["deploy/a.yaml: one"]]);
   });
 
-  test("the highest version of a range counts, over all pages, with `_` for `+`", async () => {
+  test("the highest version of a range counts, over all pages, with `_` for `+` [source.oci.range]", async () => {
     await registry.stop();
     await start({ pageSize: 3 });
     for (const tag of ["latest", "1.0.0", "1.10.0", "1.9.0", "1.11.0-rc.1", "2.0.0", "1.10.1_build.7", "1.2"])
@@ -104,7 +104,7 @@ describe("a Source of an OCI repository", () => {
     expect(asked.filter((line) => line.includes("/tags/list")).length).toBe(3);
   });
 
-  test("the layer of the files is found by its media type, wherever it stands", async () => {
+  test("the layer of the files is found by its media type, wherever it stands [source.oci.layer]", async () => {
     const content = await contentOf("one");
     registry.push("acme/shop", "latest", { config, layers: [config, { mediaType: files, content }] });
     await world.put(specOf());
@@ -112,7 +112,7 @@ describe("a Source of an OCI repository", () => {
     expect(await textOf()).toEqual(["deploy/a.yaml: one"]);
   });
 
-  test("a layer of another media type is used when the spec names it", async () => {
+  test("a layer of another media type is used when the spec names it [source.oci.layer]", async () => {
     const mediaType = "application/vnd.acme.files.v1.tar+gzip";
     registry.push("acme/shop", "latest", { layers: [{ mediaType, content: await contentOf("one") }] });
     await world.put(specOf());
@@ -124,7 +124,7 @@ describe("a Source of an OCI repository", () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
-  test("an index of several platforms is refused by name", async () => {
+  test("an index of several platforms is refused by name [source.oci.index]", async () => {
     const mediaType = "application/vnd.oci.image.index.v1+json";
     registry.putManifest(
       "acme/shop",
@@ -139,7 +139,7 @@ describe("a Source of an OCI repository", () => {
     });
   });
 
-  test("a layer that lies about its size or its digest is refused", async () => {
+  test("a layer that lies about its size or its digest is refused [source.oci.lies]", async () => {
     const content = await contentOf("one");
     const sha = (bytes: Uint8Array) => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
     await push("real", "one");
@@ -158,19 +158,22 @@ describe("a Source of an OCI repository", () => {
     ["a tag", { tag: "v9" }, "the tag v9"],
     ["a range", { semver: "^9" }, "no tag matches ^9 among 1 tags"],
     ["a digest", { digest: `sha256:${"1".repeat(64)}` }, "the manifest sha256:1111"],
-  ])("%s that the repository lacks is named, and the last good artifact stays", async (_, ref, message) => {
-    await push("latest", "one");
-    await world.put(specOf());
-    const { artifact } = (await world.resolve()).status;
-    await world.put(specOf({ ref }));
-    expect(await world.ready()).toMatchObject({
-      reason: "UpstreamNotFound",
-      message: expect.stringContaining(message),
-    });
-    expect((await world.resolve()).status.artifact).toEqual(artifact);
-  });
+  ])(
+    "%s that the repository lacks is named, and the last good artifact stays [source.oci.missing]",
+    async (_, ref, message) => {
+      await push("latest", "one");
+      await world.put(specOf());
+      const { artifact } = (await world.resolve()).status;
+      await world.put(specOf({ ref }));
+      expect(await world.ready()).toMatchObject({
+        reason: "UpstreamNotFound",
+        message: expect.stringContaining(message),
+      });
+      expect((await world.resolve()).status.artifact).toEqual(artifact);
+    },
+  );
 
-  test("an artifact that was lost is fetched again by its digest, also when the tag has moved", async () => {
+  test("an artifact that was lost is fetched again by its digest, also when the tag has moved [source.oci.lost]", async () => {
     const first = await push("latest", "one");
     await world.put(specOf());
     const lost = (await world.resolve()).status.artifact?.digest ?? "";
@@ -208,7 +211,7 @@ describe("a registry that wants to know who asks", () => {
   });
 
   test.each(["basic", "bearer"] as const)(
-    "Docker's configuration signs in by %s, and only where a key is for it",
+    "Docker's configuration signs in by %s, and only where a key is for it [source.credentials.docker]",
     async (scheme) => {
       await registry.stop();
       await start({ login: { ...login, scheme } });

@@ -179,7 +179,7 @@ describe("a revision of a Source that includes another", () => {
     await app.resolve();
   }
 
-  test("it keeps what was included when the Source had it, and a change of that informs nobody", async () => {
+  test("it keeps what was included when the Source had it, and a change of that informs nobody [source.pin.included]", async () => {
     await moveBoth();
     const row = await findRevision(app, first);
     expect(await textsOfRevision(app, row)).toEqual({ "app.yaml": "1", "base/base.yaml": "1" });

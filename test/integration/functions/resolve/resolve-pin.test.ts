@@ -64,7 +64,7 @@ const noGit = () => {
 };
 
 describe("a revision that a Sync names", () => {
-  test("a commit that the Source never had is fetched, and its Sync is informed", async () => {
+  test("a commit that the Source never had is fetched, and its Sync is informed [source.pin.fetched]", async () => {
     await push("second");
     await world.put(specOf());
     await world.resolve();
@@ -86,7 +86,7 @@ describe("a revision that a Sync names", () => {
     expect(world.sender.take()).toEqual([]);
   });
 
-  test("a revision that the Source had is found without its upstream, by each of its forms", async () => {
+  test("a revision that the Source had is found without its upstream, by each of its forms [source.pin.stored]", async () => {
     await world.put(specOf());
     await world.resolve();
     const second = await push("second");
@@ -97,7 +97,7 @@ describe("a revision that a Sync names", () => {
     expect(await contentOf(await find(second))).toBe("second");
   });
 
-  test("a tag stays at the commit that it had when it was found", async () => {
+  test("a tag stays at the commit that it had when it was found [source.pin.tag]", async () => {
     await world.put(specOf());
     tag("v1", first);
     expect((await find("v1"))?.artifact?.revision).toBe(`v1@sha1:${first}`);
@@ -110,7 +110,7 @@ describe("a revision that a Sync names", () => {
     expect(await contentOf(row)).toBe("first");
   });
 
-  test("a tag that has moved is refused by a Source whose tags are immutable", async () => {
+  test("a tag that has moved is refused by a Source whose tags are immutable [source.pin.immutable]", async () => {
     tag("v1.0.0", first);
     await world.put({ git: { url: server.url(repository), ref: { semver: "^1" } }, immutableTags: true });
     await world.resolve();
@@ -131,7 +131,7 @@ describe("a revision that a Sync names", () => {
     ["a short commit", "3f1c0c3", "refs/tags/3f1c0c3"],
     ["the branch that the Source follows", "main", "it is the branch that the Source follows; leave revision out"],
     ["a commit that does not exist", "a".repeat(40), "a".repeat(40)],
-  ])("%s is not found: the message names what is stored", async (_, revision, cause) => {
+  ])("%s is not found: the message names what is stored [source.pin.missing]", async (_, revision, cause) => {
     await world.put(specOf());
     await world.resolve();
     const row = await find(revision);
@@ -236,7 +236,7 @@ describe.skipIf(!canSign("ssh-keygen"))("a Source that verifies (with ssh-keygen
       keysOf.map(({ publicKey }) => publicKey),
     );
 
-  test("a revision is verified, and one whose key is removed is refused until it is trusted again", async () => {
+  test("a revision is verified, and one whose key is removed is refused until it is trusted again [source.pin.verified]", async () => {
     const signed = at.made.commit("a: 1", bot);
     const unsigned = at.made.commit("a: 2");
     at.made.commit("a: 3", other);
@@ -278,7 +278,7 @@ describe("a chart", () => {
   });
   afterAll(() => files.stop());
 
-  test("a version that the range of the Source does not allow is found, and a part of one is not", async () => {
+  test("a version that the range of the Source does not allow is found, and a part of one is not [source.pin.outside-range]", async () => {
     await world.put({ helm: { url: files.url, chart: "web", ref: { semver: "^1" } } });
     expect((await world.resolve()).status.artifact?.revision).toContain("1.0.0");
     expect((await find("2.0.0"))?.artifact?.revision).toContain("2.0.0");

@@ -46,7 +46,7 @@ describe("the versions of a chart in an index", () => {
     expect(chartVersions(text, "web")).toEqual(expected);
   });
 
-  test("an index of 30 MB is read in the part about the chart", () => {
+  test("an index of 30 MB is read in the part about the chart [source.helm.large-index]", () => {
     const many = Array.from({ length: 60_000 }, (_, index) => [
       `  chart-${index}:`,
       `  - version: ${index}.0.0`,
@@ -91,6 +91,6 @@ test.each([
   ["file:///etc/passwd", undefined],
   ["javascript:0", undefined],
   ["https://[", undefined],
-])("an index that came by https leads from %s to %s", (named, url) => {
+])("an index that came by https leads from %s to %s [source.helm.encrypted]", (named, url) => {
   expect(chartUrl(named, "https://charts.example/stable/index.yaml")).toBe(url);
 });

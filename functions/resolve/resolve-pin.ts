@@ -5,6 +5,7 @@ import { findIncluded } from "#functions/resolve/included.ts";
 import { type LocatePorts, locate } from "#functions/resolve/locate.ts";
 import { keepArtifact } from "#functions/resolve/lost-artifact.ts";
 import { storedAmong } from "#functions/resolve/stored-revision.ts";
+import { ownersUsing } from "#shared/adapters/source-users.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
@@ -116,10 +117,7 @@ async function forget(row: PinRow, table: Table): Promise<void> {
 
 /** The groups and Syncs that have a template at this revision. */
 async function ownersAt({ source, revision }: PinRequest, table: Table): Promise<readonly Owner[]> {
-  const entries = await Array.fromAsync(
-    allItems((start) => table.query({ ...ranges.uses(source), newer: "kept", ...start })),
-  );
-  const owners = entries.flatMap((entry) => keys.uses.parse(entry)?.owner ?? []);
+  const owners = await ownersUsing(source, table);
   const found: Owner[] = [];
   for (const part of inParts(owners, ownersAtOnce)) {
     const rows = await table.getMany(
@@ -236,8 +234,7 @@ async function storedText(source: SourceRow, table: Table): Promise<string> {
 
 /** The cause, in which the remedy of an upstream is about the revision and not about the reference of the Source. */
 function causeOf(error: unknown): string {
-  return errorMessage(error).replace(
-    /\b(?:correct|widen|name one in) spec\.(?:git|helm|oci)\.ref\b(?:\.\w+)?/,
-    "correct revision",
-  );
+  return errorMessage(error)
+    .replace(/\b(?:correct|widen|name one in) spec\.(?:git|helm|oci)\.ref\b(?:\.\w+)?/, "correct revision")
+    .replace(/^spec\.external\.version\b/, "revision");
 }

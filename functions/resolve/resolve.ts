@@ -14,7 +14,7 @@ import {
   wantAgain,
   writeStart,
 } from "#functions/resolve/source-writes.ts";
-import { storedRevision } from "#functions/resolve/stored-revision.ts";
+import { storedAmong, storedRevision } from "#functions/resolve/stored-revision.ts";
 import type { BucketPorts } from "#functions/resolve/upstreams/locate-bucket.ts";
 import type { Located } from "#functions/resolve/upstreams/upstream.ts";
 import type { Clock } from "#shared/base/clock.ts";
@@ -28,6 +28,7 @@ import { isNewer } from "#shared/fleet/rows/row.ts";
 import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import { movedMessage, movedTag } from "#shared/fleet/sources/followed-tags.ts";
 import { madeFrom, pinnedRevision } from "#shared/fleet/sources/pinned-revision.ts";
+import { isRevision } from "#shared/fleet/sources/revision-at.ts";
 import {
   askedRevision,
   decideFetch,
@@ -221,7 +222,7 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
     return { located, ...(await storedArtifact(row, poll)) };
   });
   if (isFailure(found)) {
-    const stored = awayCodes.has(found.code) ? await versionWhileAway(row, included, ports) : undefined;
+    const stored = await versionWithoutUpstream(row, { included, code: found.code }, ports);
     if (stored === undefined) return { row, settle: (now) => failedBefore(now, found) };
     const observed = observedOf(stored, included);
     return { row, settle: (now) => resolvedStatus(now, { artifact: stored, observed }, clock.now()) };
@@ -274,13 +275,24 @@ async function pinnedArtifact(row: SourceRow, included: Included, poll: Poll): P
   return artifact === undefined || lost !== undefined ? undefined : { ...artifact, revision };
 }
 
-/** The stored version of a chart, for the time in which its repository cannot be asked whether it replaced the version. */
-async function versionWhileAway(
+/**
+ * The stored version of a chart, for the time in which its repository cannot be asked whether it replaced the version; or
+ * the stored version of a push that is forgotten.
+ */
+async function versionWithoutUpstream(
   row: SourceRow,
-  included: Included,
+  { included, code }: { readonly included: Included; readonly code: string },
   ports: ResolvePorts,
 ): Promise<Artifact | undefined> {
-  const pinned = pinnedRevision(row.spec);
+  const { spec } = row;
+  const version = spec.external?.version;
+  if (version !== undefined && code === "UpstreamNotFound") {
+    const isVersion = ({ revision, madeFrom: made }: Artifact) =>
+      isRevision(spec, revision, version) && made === madeFrom(spec, revision, included);
+    return storedAmong(row, isVersion, ports);
+  }
+  if (!awayCodes.has(code)) return undefined;
+  const pinned = pinnedRevision(spec);
   const { revision } = pinned ?? {};
   if (pinned?.changes !== "rarely" || revision === undefined) return undefined;
   return storedRevision(row, { revision, included }, ports);

@@ -10,6 +10,7 @@ import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RevisionRow } from "#shared/fleet/rows/revision-row.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
+import { uploadRevision } from "#shared/fleet/sources/uploads.ts";
 import type { Table } from "#shared/ports.ts";
 import { commitIn } from "#shared/source/git-reference.ts";
 
@@ -84,14 +85,24 @@ async function artifactNamed(table: Table, row: SourceRow, reference: string): P
   if (found.length === 0) found.push(...(await pinnedAs(table, row, reference)));
   const [newest] = found;
   if (newest === undefined) {
-    const since = oldest === undefined ? "" : `; its revisions are known since ${oldest}`;
-    throw refusal("NotFound", `${nameOf(row)} had no revision ${excerpt(reference)}${since}`, { oldest });
+    const since = oldest === undefined ? "" : `; its revisions are known since ${oldest}, and older ones are forgotten`;
+    const message = pushedText(row, reference) ?? `${nameOf(row)} had no revision ${excerpt(reference)}`;
+    throw refusal("NotFound", `${message}${since}`, { oldest });
   }
   const commits = new Set(found.map(({ revision }) => commitIn(revision)));
   if (isDigits(reference) && commits.size > 1) {
     throw refusal("BadRequest", `${reference} is the beginning of ${[...commits].join(" and of ")}; write more of it`);
   }
   return newest;
+}
+
+/** A version that was pushed, and of which no artifact is stored. */
+function pushedText(row: SourceRow, reference: string): string | undefined {
+  const { uploads = [] } = row.operations;
+  const upload = uploads.find((each) => each.version === reference || uploadRevision(each) === reference);
+  if (upload === undefined) return undefined;
+  const what = `version ${upload.version} was pushed to ${nameOf(row)} at ${upload.at}, and no artifact of it is stored`;
+  return `${what}; push the same files as another version`;
 }
 
 /** The artifact of a revision at which templates stay, which the Source itself may never have had. */

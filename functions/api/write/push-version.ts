@@ -3,6 +3,7 @@ import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
 import { type ObjectReference, objectText } from "#functions/api/request/reference.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import { operationsChange, unchanged, type WrittenRow } from "#functions/api/write/object-change.ts";
+import { referencedRevisions } from "#functions/api/write/referenced-revisions.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -11,7 +12,7 @@ import { isAllowed } from "#shared/fleet/rollout/approval.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { nextAct, type SourceRow, type Upload } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
-import { uploadRevision, withUpload } from "#shared/fleet/sources/uploads.ts";
+import { isFullOfUploads, uploadRevision, withoutForgotten, withUpload } from "#shared/fleet/sources/uploads.ts";
 
 export interface PushRequest {
   readonly source: { readonly namespace: string; readonly name: string };
@@ -52,6 +53,7 @@ export async function pushVersion(ports: ApiPorts, request: PushRequest): Promis
   if ((await ports.uploads.size(blobKeys.upload(source, upload))) !== bytes) {
     throw refusal("Conflict", `the upload ${upload} is not there, or has not ${bytes} bytes; push the version again`);
   }
+  const isReferenced = isFullOfUploads(row.operations) ? await referencedRevisions(row, ports.table) : () => true;
   const change = await writeObject(ports, {
     reference,
     verb: "push",
@@ -66,7 +68,8 @@ export async function pushVersion(ports: ApiPorts, request: PushRequest): Promis
       const number = nextAct(now.operations);
       const { uploads = [] } = now.operations;
       const pushed = { ...act, number, version, sha256, id: upload, ...defined({ origin }) };
-      const next = withUpload(uploads, pushed, repeats ? "kept" : "newest");
+      const all = withUpload(uploads, pushed, repeats ? "kept" : "newest");
+      const next = withoutForgotten(now, all, isReferenced);
       return operationsChange(now, { ...now.operations, uploads: next, reconcile: { ...act, number } }, at);
     },
   });

@@ -7,7 +7,7 @@ import { errorCode } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { ExternalUpstream } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow, Upload } from "#shared/fleet/rows/object-rows.ts";
-import { maxUploadBytes, uploadRevision } from "#shared/fleet/sources/uploads.ts";
+import { isFullOfUploads, maxUploadBytes, uploadRevision } from "#shared/fleet/sources/uploads.ts";
 import type { BlobStore } from "#shared/ports.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
 
@@ -58,11 +58,11 @@ function uploadOf(
   }
   const found = version === undefined ? uploads.at(-1) : uploads.find((each) => each.version === version);
   if (found !== undefined) return found;
-  const message =
-    version === undefined
-      ? `no version was pushed yet: ${push("VERSION")}`
-      : `version ${version} of spec.external.version was not pushed: ${push(version)}`;
-  throw upstreamError("UpstreamNotFound", message);
+  if (version === undefined) throw upstreamError("UpstreamNotFound", `no version was pushed yet: ${push("VERSION")}`);
+  const why = isFullOfUploads(row.operations)
+    ? "is not among the last 200 pushed versions, and was forgotten if it was older"
+    : "was not pushed";
+  throw upstreamError("UpstreamNotFound", `spec.external.version ${version} ${why}; push it: ${push(version)}`);
 }
 
 async function staged(upload: Upload, read: () => Promise<Uint8Array>): Promise<Uint8Array> {

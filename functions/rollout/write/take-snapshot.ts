@@ -14,6 +14,7 @@ import { youngSince } from "#shared/fleet/blob-life.ts";
 import { approvalOf, outdatedBy } from "#shared/fleet/rollout/approval.ts";
 import type { Member } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { pinnedSources } from "#shared/fleet/rollout/pinned-sources.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { isStalled, isUnbegun, leftOf, noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -244,7 +245,7 @@ export async function renewArtifacts(
   rollouts: readonly Pick<RolloutRow, "plan">[],
   { blobs, clock }: Pick<PlannerPorts, "blobs" | "clock">,
 ): Promise<void> {
-  const pins = rollouts.flatMap(({ plan }) => plan.templates.flatMap((one) => [one, ...(one.besides ?? [])]));
+  const pins = rollouts.flatMap(({ plan }) => pinnedSources(plan));
   const before = youngSince(clock.now());
   for (const digest of new Set(pins.map(({ artifactDigest }) => artifactDigest)))
     await isThere(blobs.renew(blobKeys.artifact(digest), before));

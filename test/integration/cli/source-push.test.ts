@@ -6,10 +6,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ApiAnswer, openApiSession } from "#local/machine/api-session.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SourceRow, Upload } from "#shared/fleet/rows/object-rows.ts";
 import { type CliFixture, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { type TarEntry, tarGz } from "#test/support/tar-gz.ts";
+import { rolloutRow, rolloutStateRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const config = (value: string) => `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${value} }\n`;
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
@@ -158,6 +159,110 @@ describe("a version that is pushed", () => {
     while ((await pushed()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
     await world.resolve();
     expect(await waiting).toMatchObject({ code: 0, out: expect.stringContaining("source/shop Ready") });
+  });
+});
+
+describe("when more than 200 versions were pushed", () => {
+  /** Versions that were pushed after those that are there. */
+  async function pushMany(count: number): Promise<void> {
+    const before = await row();
+    const { uploads = [] } = before.operations;
+    const others = Array.from({ length: count }, (_, index): Upload => {
+      const about = { by: principal, at: world.now.toISOString(), number: 100 + index };
+      return { ...about, version: `many-${index}`, sha256: sha256(Buffer.from(`${index}`)), id: `${index}` };
+    });
+    const operations = { ...before.operations, uploads: [...uploads, ...others] };
+    const next: SourceRow = { ...before, version: before.version + 1, operations };
+    await cli.table.write([{ put: next }]);
+  }
+
+  const applied = async (document: object) => {
+    cli.write("document.yaml", JSON.stringify(document));
+    expect(await cli.run("apply -f document.yaml")).toMatchObject({ code: 0 });
+  };
+  const sync = (name: string, revision?: string) => ({
+    apiVersion: "starling.dev/v1alpha1",
+    kind: "Sync",
+    metadata: { name, namespace: "payments" },
+    spec: { cluster: "one", source: "shop", path: ".", ...(revision === undefined ? {} : { revision }) },
+  });
+
+  /** A rollout of the Sync that its stage keeps. */
+  async function rolledOut(name: string, revision: string): Promise<void> {
+    const owner = { namespace: "payments", kind: "Sync", name } as const;
+    const [template] = rolloutRow(1).plan.templates;
+    if (template === undefined) throw new Error("a rollout has a template");
+    const plan = { templates: [{ ...template, source: "shop", revision }], planHash: "sha256:c0" };
+    const stages = [{ name, members: 1, changing: 0, failedCatchUps: 0, current: 1 }];
+    await cli.table.write([{ put: rolloutRow(1, { owner, plan, revision }) }]);
+    await cli.table.write([{ put: rolloutStateRow(stages, { owner }) }]);
+  }
+
+  test("a version that a template, a rollout or the spec names is remembered, and no other", async () => {
+    for (const version of ["pinned", "rolled", "named", "nobody", "present"])
+      await push(version, folder(version, { "a.yaml": config(version) }));
+    await world.resolve();
+    const rolled = (await row()).operations.uploads?.find(({ version }) => version === "rolled");
+    await applied(sync("stays", "pinned"));
+    await applied(sync("follows"));
+    await rolledOut("follows", `rolled@sha256:${rolled?.sha256}`);
+    await put({ principals: [principal], version: "named" });
+    await pushMany(199);
+    expect((await push("newest", folder("newest", { "a.yaml": config("newest") }))).code).toBe(0);
+    expect((await pushed()).slice(0, 4)).toEqual(["pinned", "rolled", "named", "present"]);
+    expect(await pushed()).toHaveLength(204);
+    for (const version of ["pinned", "rolled", "named", "present"])
+      expect((await push(version, folder("other", { "a.yaml": config("other") }))).err).toContain("with other bytes");
+  });
+
+  test("a version is forgotten when nothing names it any more", async () => {
+    await push("pinned", folder("pinned", { "a.yaml": config("pinned") }));
+    await push("present", folder("present", { "a.yaml": config("present") }));
+    await world.resolve();
+    await applied(sync("stays", "pinned"));
+    await pushMany(199);
+    await push("one", folder("one", { "a.yaml": config("one") }));
+    expect((await pushed())[0]).toBe("pinned");
+    await applied(sync("stays"));
+    world.now = new Date(world.now.getTime() + 1000);
+    await world.resolve({ pin: "pinned" });
+    await push("two", folder("two", { "a.yaml": config("two") }));
+    expect(await pushed()).not.toContain("pinned");
+  });
+
+  test("a rollout that only a newer Starling can read keeps all versions", async () => {
+    await push("rolled", folder("rolled", { "a.yaml": config("rolled") }));
+    await push("present", folder("present", { "a.yaml": config("present") }));
+    await world.resolve();
+    await applied(sync("follows"));
+    await rolledOut("follows", "unknown");
+    const key = keys.rollout({ namespace: "payments", kind: "Sync", name: "follows" }, 1);
+    await cli.table.write([{ update: key, set: { schema: 99 } }]);
+    await pushMany(199);
+    await push("one", folder("one", { "a.yaml": config("one") }));
+    expect((await pushed())[0]).toBe("rolled");
+  });
+
+  test("a Source stays at a version that it forgot, while its artifact is stored", async () => {
+    await push("1.4.0", folder("a", { "a.yaml": config("a") }));
+    const first = (await world.resolve()).status.artifact;
+    await push("1.5.0", folder("b", { "a.yaml": config("b") }));
+    await world.resolve();
+    await pushMany(199);
+    await push("1.6.0", folder("c", { "a.yaml": config("c") }));
+    expect(await pushed()).not.toContain("1.4.0");
+    await put({ principals: [principal], version: "1.4.0" });
+    const { artifact, conditions } = (await world.resolve()).status;
+    expect(conditions.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
+    expect([artifact?.revision, artifact?.digest]).toEqual([first?.revision, first?.digest]);
+    const shown = await cli.run("source resolve shop --revision 1.4.0");
+    expect(shown).toMatchObject({ code: 0, out: expect.stringContaining(first?.digest ?? "?") });
+    await put({ principals: [principal], version: "1.3.0" });
+    expect(await world.ready()).toMatchObject({
+      reason: "UpstreamNotFound",
+      message:
+        "spec.external.version 1.3.0 is not among the last 200 pushed versions, and was forgotten if it was older; push it: starling source push shop --as 1.3.0 --dir FOLDER",
+    });
   });
 });
 

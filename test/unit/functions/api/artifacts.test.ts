@@ -114,12 +114,35 @@ describe("one artifact", () => {
     );
   });
 
+  test("a version that was pushed and is not stored any more is refused with when that was, and the remedy", async () => {
+    const row = await api.table.get(keys.object(name.namespace, "Source", name.name));
+    if (row === undefined) throw new Error("no Source");
+    const pushed = {
+      version: "0.9.0",
+      sha256: "9".repeat(64),
+      id: "u",
+      by: "ci",
+      at: "2026-09-01T06:00:00.000Z",
+      number: 1,
+    };
+    const operations = { ...row.operations, uploads: [pushed] };
+    const next: SourceRow = { ...row, operations, version: row.version + 1 };
+    await api.table.write([{ put: next, when: { version: row.version } }]);
+    for (const reference of ["0.9.0", `0.9.0@sha256:${"9".repeat(64)}`]) {
+      const { status, body } = await get(reference);
+      expect({ status, message: body.message }).toEqual({
+        status: 404,
+        message: `version 0.9.0 was pushed to Source payments/app at 2026-09-01T06:00:00.000Z, and no artifact of it is stored; push the same files as another version; its revisions are known since ${at(1)}, and older ones are forgotten`,
+      });
+    }
+  });
+
   test.each([
     [
       "a commit that it never had",
       "f".repeat(40),
       404,
-      `had no revision ${"f".repeat(40)}; its revisions are known since ${at(1)}`,
+      `had no revision ${"f".repeat(40)}; its revisions are known since ${at(1)}, and older ones are forgotten`,
     ],
     ["a time before its history", "2026-11-20T06:00:59Z", 404, `is not known: its revisions are known since ${at(1)}`],
     ["a time in the future", "2026-11-20T08:00:01Z", 400, "is in the future; it is 2026-11-20T08:00:00.000Z now"],

@@ -74,7 +74,7 @@ describe.each(storyTargets)("on $name", (target) => {
       await world.waitFor("it goes on", async () => (await colors()).join() === "green,green,red");
     }));
 
-  test("another revision of a template goes through two stages, and reaches the second one with its approval only [source.pin.stages]", async () => {
+  test("another revision of a template goes through two stages, and reaches the second one with its approval only [source.pin.two]", async () => {
     const world = await startWorld({ target, faults: quiet });
     const cli = openWorldCli(world);
     try {

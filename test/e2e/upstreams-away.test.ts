@@ -34,7 +34,7 @@ const chartOf = (version: string) =>
     { name: "web/templates/a.yaml", body: configMap("chart", { color: version }) },
   ]);
 
-test("for two hours the upstreams are away: nothing changes in the fleet, what is stored can be pinned and joined, one alarm rings", async () => {
+test("for two hours the upstreams are away: nothing changes in the fleet, what is stored can be pinned and joined, one alarm rings [source.away.fleet]", async () => {
   const lines: EmbeddedLine[] = [];
   const onLine = (_from: string, line: string) => void lines.push(JSON.parse(line) as EmbeddedLine);
   const { clock, pass } = clockAhead(rate);

@@ -121,11 +121,11 @@ describe("readers of artifacts", () => {
       (Properties.PolicyDocument as Policy).Statement.filter(({ Effect }) => Effect === "Allow"),
     );
 
-  test("nobody of another account may read anything by default", () => {
+  test("nobody of another account may read anything by default [source.reading.other-account]", () => {
     expect(allowed(resources)).toEqual([]);
   });
 
-  test("an account and a role may get artifacts, and may do nothing else", async () => {
+  test("an account and a role may get artifacts, and may do nothing else [source.reading.other-account]", async () => {
     const role = "arn:aws:iam::222222222222:role/mirror";
     const granted = await synthesizeTemplates({ artifactReaders: `111122223333,${role}` });
     const [statement, ...more] = allowed(granted.resources);

@@ -55,7 +55,7 @@ async function urlOf(name = "hook"): Promise<string> {
   return JSON.parse(out).status.url;
 }
 
-test("the URL that a Receiver shows wakes its Sources, stays over changes, and ends with it", async () => {
+test("the URL that a Receiver shows wakes its Sources, stays over changes, and ends with it [receiver.url]", async () => {
   const url = await urlOf();
   expect(url).toMatch(new RegExp(`^${cli.url}${receiverPath("")}[0-9a-f]{40}$`));
   const app = { namespace: "shop", name: "app" };
@@ -106,7 +106,7 @@ test("`get` and `describe` show what a Receiver polls, and what is missing", asy
   expect(quay).toMatch(/^Token: +printf %s [0-9a-f]{40} \| openssl dgst/m);
 });
 
-test("`receiver trigger` polls without a sender, names who did it, and leaves suspended Sources alone", async () => {
+test("`receiver trigger` polls without a sender, names who did it, and leaves suspended Sources alone [receiver.trigger]", async () => {
   expect(await cli.run("receiver trigger hook -n shop --reason INC-1")).toMatchObject({
     code: 0,
     out: "source/app polled\n",

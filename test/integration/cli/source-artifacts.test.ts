@@ -55,7 +55,7 @@ test.each([
   [`--revision ${commits[0]}`, 0],
   ["--as-of 2026-11-20T12:00:00Z", 0],
   ["--as-of 2026-11-20T12:00:00.5+05:00", 0],
-])("`source resolve app %s` finds the artifact", async (flags, index) => {
+])("`source resolve app %s` finds the artifact [source.reading.named]", async (flags, index) => {
   const found = await cli.run(`source resolve app -o json ${flags}`.trimEnd());
   expect(found).toMatchObject({ code: 0 });
   expect(JSON.parse(found.out)).toMatchObject({ digest: digests[index], revision: `main@sha1:${commits[index]}` });
@@ -63,7 +63,7 @@ test.each([
   expect(out).toContain(`Digest:      ${digests[index]}`);
 });
 
-test("an artifact is written into a file, as it is stored", async () => {
+test("an artifact is written into a file, as it is stored [source.reading.url]", async () => {
   const file = join(cli.folder, "app.tar.gz");
   const { code, err } = await cli.run(`source resolve app --revision ${commits[0]} --download ${file}`);
   expect({ code, err }).toMatchObject({ code: 0, err: expect.stringContaining("1 file, as the digest says") });

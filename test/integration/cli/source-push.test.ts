@@ -138,7 +138,7 @@ describe("a version that is pushed", () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
-  test("an upload that is never finished leaves the Source as it was [source.external.unfinished]", async () => {
+  test("an upload that is never finished leaves the Source as it was [source.external.refused]", async () => {
     const before = await row();
     const body = { version: "1.4.0", sha256: sha256(Buffer.from("x")), bytes: 1 };
     const first = await call(body);
@@ -339,7 +339,7 @@ describe("a push that is refused", () => {
     },
   );
 
-  test("other bytes than those that were announced are never packaged [source.external.announced]", async () => {
+  test("other bytes than those that were announced are never packaged [source.external.refused]", async () => {
     const bytes = await tarGz([{ name: "a.yaml", body: config("a") }]);
     const other = await tarGz([{ name: "a.yaml", body: config("b") }]);
     await pushBytes("1.4.0", other, bytes);

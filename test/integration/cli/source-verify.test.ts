@@ -96,7 +96,7 @@ describe.skipIf(!hasKeygen)("starling source verify (with ssh-keygen)", () => {
     expect(at.fetched).toHaveLength(before);
   });
 
-  test("a former revision keeps the verdict of its time, after its key is removed", async () => {
+  test("a former revision keeps the verdict of its time, after its key is removed [source.verify.command]", async () => {
     const old = at.made.commit("a: 1", stranger);
     await world.put(specOf("HEAD", [stranger]));
     await world.resolve();
@@ -110,7 +110,7 @@ describe.skipIf(!hasKeygen)("starling source verify (with ssh-keygen)", () => {
     });
   });
 
-  test("a commit that Starling does not have is verified here, with the keys of the Source", async () => {
+  test("a commit that Starling does not have is verified here, with the keys of the Source [source.verify.command]", async () => {
     at.made.commit("a: 1", bot);
     await world.put(specOf("HEAD", [bot]));
     await world.resolve();

@@ -58,7 +58,7 @@ function transform(given: readonly string[] = words) {
   );
 }
 
-test("the images of an artifact are replaced, its origin is kept, and a second run changes nothing", async () => {
+test("the images of an artifact are replaced, its origin is kept, and a second run changes nothing [source.reading.transformer]", async () => {
   const sha256 = createHash("sha256").update(packed).digest("hex");
   const url = `${server.url}/shop.tar.gz`;
   const upstream = await sourceWorld("upstream", { archive: { url, sha256 } });

@@ -32,7 +32,7 @@ test.runIf(hasPython).each<[string, readonly ListedFile[]]>([
     [file("run.sh", "#!/bin/sh\n", true), file("empty", ""), file("raw", new Uint8Array([0, 255, 10]))],
   ],
   ["a path that is longer than a header of tar", [file(`${"long/".repeat(60)}a.yaml`, "a: 1\n")]],
-])("the program of the page computes the digest of %s [source.artifact.computable]", async (_, files) => {
+])("the program of the page computes the digest of %s [source.artifact.same-files-same-digest]", async (_, files) => {
   const folder = mkdtempSync(join(tmpdir(), "starling-digest-"));
   try {
     writeFileSync(join(folder, "digest.py"), program);

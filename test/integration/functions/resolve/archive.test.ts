@@ -46,7 +46,7 @@ describe("a Source of an archive", () => {
     expect(server.asked.length).toBe(1);
   });
 
-  test("an artifact that was lost is fetched again [source.archive.lost]", async () => {
+  test("an artifact that was lost is fetched again [source.artifact.lost]", async () => {
     const bytes = await tarGz([{ name: "a.yaml", body: config }]);
     answer = () => ({ body: bytes });
     await world.put(specOf(bytes));
@@ -98,14 +98,14 @@ describe("a Source of an archive", () => {
     });
   });
 
-  test("an archive that unpacks to more than its five-hundredfold is refused [source.archive.bomb]", async () => {
+  test("an archive that unpacks to more than its five-hundredfold is refused [source.archive.entries]", async () => {
     const bytes = gzipSync(Buffer.alloc(64 * 1024 * 1024), { level: 9 });
     answer = () => ({ body: bytes });
     await world.put(specOf(bytes));
     expect(await world.ready()).toMatchObject({ reason: "ArchiveInvalid" });
   });
 
-  test("a path that the archive lacks is named [source.archive.missing-path]", async () => {
+  test("a path that the archive lacks is named [source.files.missing-path]", async () => {
     const bytes = await tarGz([{ name: "a.yaml", body: config }]);
     answer = () => ({ body: bytes });
     await world.put(specOf(bytes, {}, { paths: ["deploy"] }));

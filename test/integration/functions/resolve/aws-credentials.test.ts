@@ -67,7 +67,7 @@ describe("a Source of ECR that signs in as Starling's own role", () => {
     };
   }
 
-  test("a token is asked for with the role's signature, and used until shortly before its end", async () => {
+  test("a token is asked for with the role's signature, and used until shortly before its end [source.aws.ecr]", async () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
     world.now = new Date(world.now.getTime() + 11 * 3_600_000);
     await world.put({ oci: { url: `oci://${registryHost}/acme/shop`, ref: { semver: "*" }, credentials } });
@@ -97,7 +97,7 @@ describe("a Source of ECR that signs in as Starling's own role", () => {
     expect(signature).toBe(signatureOf({ time, region: "eu-west-1", service: "ecr", canonical }));
   });
 
-  test("a token that the registry refuses is renewed once", async () => {
+  test("a token that the registry refuses is renewed once [source.aws.ecr]", async () => {
     token = () => tokenOf(api.asked.length === 1 ? "old-pw" : password);
     expect(await world.ready()).toMatchObject({ status: "True" });
     expect(api.asked).toHaveLength(2);
@@ -110,7 +110,7 @@ describe("a Source of ECR that signs in as Starling's own role", () => {
     expect(api.asked).toHaveLength(4);
   });
 
-  test("a chart of ECR is read, also of another account that the operator named", async () => {
+  test("a chart of ECR is read, also of another account that the operator named [source.aws.ecr]", async () => {
     const other = `444455556666.dkr.ecr.eu-west-1.amazonaws.com`;
     world.http = movedHttp(world.http, { [`https://${other}`]: `http://${registry.host}` });
     world.role = { ...world.role, grants: [{ arn: arnOf("acme/*", "444455556666") }] };
@@ -124,14 +124,17 @@ describe("a Source of ECR that signs in as Starling's own role", () => {
     ["another repository", { namespaces: ["shop"], arn: arnOf("other/*") }],
     ["another account", { namespaces: ["shop"], arn: arnOf("acme/*", "444455556666") }],
     ["another namespace", { namespaces: ["blog", "shop-2"], arn: arnOf("acme/*") }],
-  ])("a role that is granted for %s alone asks nobody, and the reason has the entry to add", async (_what, grant) => {
-    world.role = { ...world.role, grants: [grant as { arn: string }] };
-    expect(await world.ready()).toMatchObject({
-      reason: "AwsSourceDenied",
-      message: expect.stringContaining(`add ${arnOf("acme/shop")}:shop to the setting awsSources`),
-    });
-    expect(api.asked).toEqual([]);
-  });
+  ])(
+    "a role that is granted for %s alone asks nobody, and the reason has the entry to add [source.aws.granted]",
+    async (_what, grant) => {
+      world.role = { ...world.role, grants: [grant as { arn: string }] };
+      expect(await world.ready()).toMatchObject({
+        reason: "AwsSourceDenied",
+        message: expect.stringContaining(`add ${arnOf("acme/shop")}:shop to the setting awsSources`),
+      });
+      expect(api.asked).toEqual([]);
+    },
+  );
 
   test.each<[string, FileAnswer, string]>([
     [
@@ -167,7 +170,7 @@ describe("a Source of CodeCommit or of a connection that signs in as Starling's 
       connection,
       `arn:aws:codeconnections:eu-west-1:${account}:connection/0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0`,
     ],
-  ])("%s takes the signature that a server verifies by itself", async (_service, host, path, arn) => {
+  ])("%s takes the signature that a server verifies by itself [source.aws.git]", async (_service, host, path, arn) => {
     const root = await mkdtemp(join(tmpdir(), "starling-codecommit-"));
     const git = await startGitServer({ root });
     await git.createRepository(path.replace(/\.git$/, ""), { "a.yaml": "a: 1" });

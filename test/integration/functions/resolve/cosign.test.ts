@@ -79,7 +79,7 @@ const signAsBundle = (digest: string, key: KeyPair, statement = statementOf(dige
 
 describe("signatures of keys", () => {
   test.each(["P-256", "P-384", "Ed25519", "RSA"] as const)(
-    "a key of the type %s counts in both forms",
+    "a key of the type %s counts in both forms [source.cosign.keys]",
     async (type) => {
       const key = cosignKeyPair(type);
       for (const sign of [signSimply, signAsBundle]) {
@@ -96,7 +96,7 @@ describe("signatures of keys", () => {
     },
   );
 
-  test("an unsigned artifact is not packaged, and no layer is asked for", async () => {
+  test("an unsigned artifact is not packaged, and no layer is asked for [source.cosign.before-files]", async () => {
     const digest = await push("one");
     await world.put(trusting(cosignKeyPair()));
     expect(await world.ready()).toMatchObject({
@@ -110,7 +110,7 @@ describe("signatures of keys", () => {
     expect((await world.resolve()).status.artifact).toBeUndefined();
   });
 
-  test("a signature that comes after the artifact counts at the next poll, without another digest", async () => {
+  test("a signature that comes after the artifact counts at the next poll, without another digest [source.cosign.late]", async () => {
     const key = cosignKeyPair();
     const digest = await push("one");
     await world.put(trusting(key));
@@ -129,7 +129,7 @@ describe("signatures of keys", () => {
     expect(asked).toEqual(["HEAD /v2/acme/shop/manifests/latest"]);
   });
 
-  test("a tag that moves to an unsigned digest leaves the last good artifact", async () => {
+  test("a tag that moves to an unsigned digest leaves the last good artifact [source.cosign.before-files]", async () => {
     const key = cosignKeyPair();
     const good = await push("one");
     signAsBundle(good, key);
@@ -141,7 +141,7 @@ describe("signatures of keys", () => {
     expect((await world.files()).map(({ content }) => `${Buffer.from(content)}`)).toEqual(["one"]);
   });
 
-  test("a key that is removed verifies the same digest again", async () => {
+  test("a key that is removed verifies the same digest again [source.cosign.removed-key]", async () => {
     const [old, next] = [cosignKeyPair(), cosignKeyPair()];
     const digest = await push("one");
     signSimply(digest, old);
@@ -165,7 +165,7 @@ describe("signatures of keys", () => {
     expect(await world.ready()).toMatchObject({ reason: "SignatureMissing" });
   });
 
-  test("one good signature among others counts", async () => {
+  test("one good signature among others counts [source.cosign.places]", async () => {
     const [key, other] = [cosignKeyPair(), cosignKeyPair("RSA")];
     const digest = await push("one");
     signAsBundle(digest, other);
@@ -176,7 +176,7 @@ describe("signatures of keys", () => {
     expect(await world.ready()).toMatchObject({ message: expect.stringMatching(/^stored artifact/) });
   });
 
-  test("a registry without the listing of referrers has the bundles in an index under a tag", async () => {
+  test("a registry without the listing of referrers has the bundles in an index under a tag [source.cosign.places]", async () => {
     await registry.stop();
     await start({ referrers: false });
     const key = cosignKeyPair();
@@ -194,7 +194,7 @@ describe("signatures of keys", () => {
     expect(await world.ready()).toMatchObject({ message: expect.stringMatching(/^stored artifact/) });
   });
 
-  test("a chart of a registry is verified", async () => {
+  test("a chart of a registry is verified [source.cosign.places]", async () => {
     const key = cosignKeyPair();
     const packed = await tarGz([{ name: "web/Chart.yaml", body: "apiVersion: v2\nname: web\nversion: 1.0.0\n" }]);
     const digest = registry.pushChart("acme/charts/web", "1.0.0", packed);
@@ -317,7 +317,7 @@ describe("signatures of keys that do not count", () => {
       "is in a manifest that is an index of images",
     ],
   ];
-  test.each(cases)("%s is refused", async (_, sign, reason, message) => {
+  test.each(cases)("%s is refused [source.cosign.refused]", async (_, sign, reason, message) => {
     const digest = await push("one");
     sign(digest);
     await world.put(trusting(key));
@@ -326,7 +326,7 @@ describe("signatures of keys that do not count", () => {
     expect(asked.filter((line) => line.startsWith("GET") && line.includes(sha256("one")))).toEqual([]);
   });
 
-  test("referrers that lead in a circle end", async () => {
+  test("referrers that lead in a circle end [source.cosign.refused]", async () => {
     await registry.stop();
     await start({ referrers: false });
     const digest = await push("one");
@@ -361,7 +361,7 @@ describe("signatures of identities", () => {
     putSimple(digest, [{ payload, annotations: await sigstore.annotations(payload, identity, by) }]);
   };
 
-  test("a bundle counts, with the log's word about the time", async () => {
+  test("a bundle counts, with the log's word about the time [source.cosign.identity]", async () => {
     const digest = await push("one");
     await signKeyless(digest);
     await world.put(trustingIdentity());
@@ -377,7 +377,7 @@ describe("signatures of identities", () => {
     expect(await world.ready()).toMatchObject({ message: expect.stringMatching(/^stored artifact/) });
   });
 
-  test("a timestamp counts where the root has no log", async () => {
+  test("a timestamp counts where the root has no log [source.cosign.time]", async () => {
     const digest = await push("one");
     await signKeyless(digest, identity, ["clock"]);
     await world.put(trustingIdentity(exactly, sigstore.trustedRoot(["tlogs"])));
@@ -389,7 +389,7 @@ describe("signatures of identities", () => {
     });
   });
 
-  test("a signature without a log and without a timestamp is refused", async () => {
+  test("a signature without a log and without a timestamp is refused [source.cosign.time]", async () => {
     await signSimplyKeyless(await push("one"), "nothing");
     await world.put(trustingIdentity());
     expect(await world.ready()).toMatchObject({ reason: "SignatureNotLogged" });
@@ -402,7 +402,7 @@ describe("signatures of identities", () => {
     ["an alternative of which one is a part", { ...exactly, subject: `nobody|${literal(identity.name.slice(0, -1))}` }],
     ["another issuer", { ...exactly, issuer: "https://token\\.evil\\.example" }],
     ["an issuer in another line", { ...exactly, issuer: `(?m)^x$` }],
-  ])("an identity with %s is refused", async (_, of) => {
+  ])("an identity with %s is refused [source.cosign.whole-name]", async (_, of) => {
     await signKeyless(await push("one"));
     await world.put(trustingIdentity(of));
     expect(await world.ready()).toMatchObject({
@@ -414,7 +414,7 @@ describe("signatures of identities", () => {
     expect(layersAsked().length).toBe(1);
   });
 
-  test("any of the identities counts, and a change of them verifies again", async () => {
+  test("any of the identities counts, and a change of them verifies again [source.cosign.identity]", async () => {
     await signKeyless(await push("one"));
     await world.put(
       oci({
@@ -431,7 +431,7 @@ describe("signatures of identities", () => {
     expect((await world.resolve()).status.artifact).toBeDefined();
   });
 
-  test("a certificate of an authority that is not trusted is refused", async () => {
+  test("a certificate of an authority that is not trusted is refused [source.cosign.time]", async () => {
     const another = await startSigstore();
     await signKeyless(await push("one"));
     await world.put(trustingIdentity(exactly, another.trustedRoot()));
@@ -442,7 +442,7 @@ describe("signatures of identities", () => {
     });
   });
 
-  test("a certificate that had ended when it signed is refused", async () => {
+  test("a certificate that had ended when it signed is refused [source.cosign.time]", async () => {
     const late = await startSigstore({ logged: new Date(Date.now() + 3_600_000) });
     const digest = await push("one");
     attachBundle(inRegistry(digest), await late.bundle(statementOf(digest), identity));
@@ -454,7 +454,7 @@ describe("signatures of identities", () => {
     });
   });
 
-  test("a signature stays good when its certificate has ended since", async () => {
+  test("a signature stays good when its certificate has ended since [source.cosign.time]", async () => {
     await signKeyless(await push("one"));
     await world.put(trustingIdentity());
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 30 * 86_400_000 });
@@ -462,7 +462,7 @@ describe("signatures of identities", () => {
     expect(ready).toMatchObject({ message: expect.stringMatching(/^stored artifact/) });
   });
 
-  test("a bundle of another digest, a changed one and one of a key are refused", async () => {
+  test("a bundle of another digest, a changed one and one of a key are refused [source.cosign.refused]", async () => {
     const other = sha256("another");
     const made = (await sigstore.bundle(statementOf(other), identity)) as { dsseEnvelope: { payload: string } };
     const cases: readonly [string, (digest: string) => object][] = [

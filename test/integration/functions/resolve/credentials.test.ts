@@ -54,7 +54,7 @@ const put = (path = "/acme/a.tar.gz") =>
 const sent = () => server.asked.map(({ headers }) => headers.authorization);
 
 describe("a secret with two credentials", () => {
-  test("the second signs in when the first is refused, and the secret is not read again", async () => {
+  test("the second signs in when the first is refused, and the secret is not read again [source.credentials.second]", async () => {
     keep({ credentials: [old, next] });
     await put();
     expect(await world.ready()).toMatchObject({ status: "True" });
@@ -62,23 +62,26 @@ describe("a secret with two credentials", () => {
     expect(readings).toEqual([false]);
   });
 
-  test("the second is never sent while the first is taken", async () => {
+  test("the second is never sent while the first is taken [source.credentials.second]", async () => {
     keep({ credentials: [next, old] });
     await put();
     expect(await world.ready()).toMatchObject({ status: "True" });
     expect(sent()).toEqual([basicOf(next)]);
   });
 
-  test.each([404, 500, 429])("the second is not tried after a failure that is no refusal: HTTP %i", async (status) => {
-    answer = () => ({ status, headers: { "retry-after": "60" } });
-    keep({ credentials: [old, next] });
-    await put();
-    expect(await world.ready()).toMatchObject({ status: "False" });
-    expect(sent()).toEqual([basicOf(old)]);
-    expect(readings).toEqual([false]);
-  });
+  test.each([404, 500, 429])(
+    "the second is not tried after a failure that is no refusal: HTTP %i [source.credentials.second]",
+    async (status) => {
+      answer = () => ({ status, headers: { "retry-after": "60" } });
+      keep({ credentials: [old, next] });
+      await put();
+      expect(await world.ready()).toMatchObject({ status: "False" });
+      expect(sent()).toEqual([basicOf(old)]);
+      expect(readings).toEqual([false]);
+    },
+  );
 
-  test("when both are refused, the reason says so, and nothing is asked more than once with each login", async () => {
+  test("when both are refused, the reason says so, and nothing is asked more than once with each login [source.credentials.second]", async () => {
     keep({ credentials: [old, other] });
     await put();
     const ready = await world.ready();
@@ -105,14 +108,14 @@ describe("a secret with two credentials", () => {
 });
 
 describe("a secret that was rotated since it was read", () => {
-  test("it is read again once after a refusal, and only then", async () => {
+  test("it is read again once after a refusal, and only then [source.credentials.rotated]", async () => {
     keep(old, next);
     await put();
     expect(await world.ready()).toMatchObject({ status: "True" });
     expect({ sent: sent(), readings }).toEqual({ sent: [basicOf(old), basicOf(next)], readings: [false, true] });
   });
 
-  test("a server that refuses everything gets each login once", async () => {
+  test("a server that refuses everything gets each login once [source.credentials.rotated]", async () => {
     answer = () => ({ status: 401, headers: { "www-authenticate": 'Basic realm="again"' } });
     keep({ credentials: [old, next] }, { credentials: [next, other] });
     await put();
@@ -122,7 +125,7 @@ describe("a secret that was rotated since it was read", () => {
 });
 
 describe("credentials stay where they belong", () => {
-  test("a redirect to another server gets none of them", async () => {
+  test("a redirect to another server gets none of them [source.credentials.redirect]", async () => {
     const second = await startFileServer(() => ({ body: content }));
     answer = () => ({ status: 302, headers: { location: `${second.url}/a.tar.gz` } });
     keep({ credentials: [old, next] });
@@ -132,7 +135,7 @@ describe("credentials stay where they belong", () => {
     await second.stop();
   });
 
-  test("a redirect out of the prefix on the same server gets none of them", async () => {
+  test("a redirect out of the prefix on the same server gets none of them [source.credentials.redirect]", async () => {
     answer = ({ url }) =>
       url === "/acme/a.tar.gz" ? { status: 302, headers: { location: "/other/a.tar.gz" } } : { body: content };
     keep({ prefix: `${server.url}/acme/`, ...next });
@@ -144,7 +147,7 @@ describe("credentials stay where they belong", () => {
     ]);
   });
 
-  test("an address that only looks as if it were below the prefix gets nothing at all", async () => {
+  test("an address that only looks as if it were below the prefix gets nothing at all [source.credentials.prefix]", async () => {
     keep({ prefix: `${server.url}/acme/`, ...next });
     for (const path of ["/acme-evil/a.tar.gz", "/acme/..%2fother/a.tar.gz", "/acme/%2e%2e/other/a.tar.gz"]) {
       await put(path);
@@ -153,7 +156,7 @@ describe("credentials stay where they belong", () => {
     expect(server.asked).toEqual([]);
   });
 
-  test("the index of a repository cannot send them out of the prefix", async () => {
+  test("the index of a repository cannot send them out of the prefix [source.credentials.redirect]", async () => {
     const index = "apiVersion: v1\nentries:\n  shop:\n    - { version: 1.0.0, urls: [/other/shop-1.0.0.tgz] }\n";
     answer = ({ url }) => (url === "/acme/index.yaml" ? { body: index } : { status: 401 });
     keep({ prefix: `${server.url}/acme/`, ...next });
@@ -167,7 +170,7 @@ describe("credentials stay where they belong", () => {
 });
 
 describe("git", () => {
-  test("the second credentials sign in, and a redirect out of the prefix is not followed", async () => {
+  test("the second credentials sign in, and a redirect out of the prefix is not followed [source.credentials.redirect]", async () => {
     const root = await mkdtemp(join(tmpdir(), "starling-two-"));
     const git = await startGitServer({ root, credentials: next });
     await git.createRepository("acme/shop", { "a.yaml": "a: 1" });

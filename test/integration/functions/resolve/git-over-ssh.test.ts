@@ -72,7 +72,7 @@ const specOf = (more: object = {}) => ({
 
 describe("a Source of git over SSH", () => {
   test.each(["v2", "v0"] as const)(
-    "its files are read by the protocol %s, and a new commit is a new revision",
+    "its files are read by the protocol %s, and a new commit is a new revision [source.git.protocols]",
     async (protocol) => {
       await serve({ protocol });
       const first = await commit();
@@ -108,7 +108,7 @@ describe("a Source of git over SSH", () => {
     ["rsa", undefined],
     ["ed25519", "a passphrase"],
     ["rsa", "a passphrase"],
-  ])("a key of the type %s with the passphrase %s signs in", async (type, passphrase) => {
+  ])("a key of the type %s with the passphrase %s signs in [source.ssh.keys]", async (type, passphrase) => {
     user = newKeyPair(type, passphrase);
     host = newKeyPair(type);
     await serve();
@@ -130,7 +130,7 @@ describe("a Source of git over SSH", () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
-  test("a hashed entry of known_hosts is found", async () => {
+  test("a hashed entry of known_hosts is found [source.ssh.known-hosts]", async () => {
     const salt = randomBytes(20);
     const hash = createHmac("sha1", salt).update(`[127.0.0.1]:${server.port}`).digest("base64");
     const knownHosts = `|1|${salt.toString("base64")}|${hash} ${host.public}`;
@@ -151,7 +151,7 @@ describe("a Source of git over SSH", () => {
 });
 
 describe("a server over SSH that is not the right one", () => {
-  test("a server with another key gets nothing, and the last good artifact stays", async () => {
+  test("a server with another key gets nothing, and the last good artifact stays [source.ssh.known-hosts]", async () => {
     await commit();
     await world.put(specOf());
     const before = (await world.resolve()).status.artifact;
@@ -172,7 +172,7 @@ describe("a server over SSH that is not the right one", () => {
     expect([server.attempts, server.commands]).toEqual([[], []]);
   });
 
-  test("a key that is marked as revoked is refused", async () => {
+  test("a key that is marked as revoked is refused [source.ssh.known-hosts]", async () => {
     keep({ knownHosts: `${server.knownHosts}@revoked ${server.knownHosts}` });
     await world.put(specOf());
     expect(await world.ready()).toMatchObject({
@@ -196,7 +196,7 @@ describe("a server over SSH that is not the right one", () => {
     ["no line for it", "github.com ssh-ed25519 AAAA"],
     ["a line for its default port alone", undefined],
   ])(
-    "known_hosts with %s trusts nobody, and the message has the command that prints the lines",
+    "known_hosts with %s trusts nobody, and the message has the command that prints the lines [source.ssh.known-hosts]",
     async (_what, text) => {
       keep({ knownHosts: text ?? `127.0.0.1 ${host.public}` });
       await world.put(specOf());
@@ -225,7 +225,7 @@ describe("a server over SSH that is not the right one", () => {
     expect(asked).toEqual([false, true]);
   });
 
-  test("an address that is not allowed is not connected to", async () => {
+  test("an address that is not allowed is not connected to [source.hostile.address]", async () => {
     world.git = new IsomorphicGitRemote({ rules: addressRules("") });
     for (const name of ["127.0.0.1", "localhost"]) {
       const knownHosts = `[${name}]:${server.port} ${host.public}`;
@@ -246,7 +246,7 @@ function withRounds(privateKey: string, rounds: number): string {
 }
 
 describe("a key that does not work", () => {
-  test("a key that the server does not know is refused by name, and the secret is read again", async () => {
+  test("a key that the server does not know is refused by name, and the secret is read again [source.ssh.keys]", async () => {
     keep({ privateKey: newKeyPair().private });
     await world.put(specOf());
     expect(await world.ready()).toMatchObject({
@@ -305,12 +305,15 @@ describe("a server over SSH that does not answer as it should", () => {
       "more than 1000 bytes",
     ],
     ["does not speak git", (channel) => void channel.write("hello, world"), "GitOperationFailed", '"hell" as a packet'],
-  ])("a server that %s is told by name, in bounded time", async (_what, disturb, reason, message) => {
-    await serve({ disturb });
-    world.git = new IsomorphicGitRemote({ rules, limits });
-    await world.put(specOf());
-    expect(await world.ready()).toMatchObject({ reason, message: expect.stringContaining(message) });
-  });
+  ])(
+    "a server that %s is told by name, in bounded time [source.hostile.endless]",
+    async (_what, disturb, reason, message) => {
+      await serve({ disturb });
+      world.git = new IsomorphicGitRemote({ rules, limits });
+      await world.put(specOf());
+      expect(await world.ready()).toMatchObject({ reason, message: expect.stringContaining(message) });
+    },
+  );
 
   test.each<[string, (socket: Socket) => void]>([
     ["is silent", () => undefined],

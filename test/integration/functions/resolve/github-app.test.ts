@@ -70,7 +70,7 @@ function keep(more: object): void {
 const asked = () => api.asked.map(({ method, url }) => `${method} ${url}`);
 
 describe("a Source that signs in as a GitHub App", () => {
-  test("the installation is found by its owner, and the token is asked for reading alone and used until shortly before its end", async () => {
+  test("the installation is found by its owner, and the token is asked for reading alone and used until shortly before its end [source.github-app.token]", async () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
     expect(asked()).toEqual(["GET /orgs/acme/installation", `POST ${tokenPath}`]);
     expect(JSON.parse(api.asked[1]?.body ?? "")).toEqual({ permissions: { contents: "read" } });
@@ -84,7 +84,7 @@ describe("a Source that signs in as a GitHub App", () => {
     expect(api.asked.length).toBe(4);
   });
 
-  test("the app proves itself by a token that begins 30 s ago and lives for less than ten minutes", async () => {
+  test("the app proves itself by a token that begins 30 s ago and lives for less than ten minutes [source.github-app.token]", async () => {
     await world.resolve();
     const [, assertion = ""] = /^Bearer (.+)$/.exec(api.asked[0]?.headers.authorization ?? "") ?? [];
     const [head = "", claims = "", signature = ""] = assertion.split(".");
@@ -110,7 +110,7 @@ describe("a Source that signs in as a GitHub App", () => {
     expect(asked()).toEqual([`POST ${tokenPath}`]);
   });
 
-  test("a token that git refuses is renewed once", async () => {
+  test("a token that git refuses is renewed once [source.github-app.token]", async () => {
     tokens = ["ghs_revoked", valid];
     expect(await world.ready()).toMatchObject({ status: "True" });
     expect(asked().filter((each) => each.startsWith("POST")).length).toBe(2);
@@ -120,13 +120,13 @@ describe("a Source that signs in as a GitHub App", () => {
     expect(tokens).toEqual(["ghs_never"]);
   });
 
-  test("a token is sent to no other host than that of the secret, and none is asked for", async () => {
+  test("a token is sent to no other host than that of the secret, and none is asked for [source.github-app.host]", async () => {
     keep({ host: "github.com" });
     expect(await world.ready()).toMatchObject({ status: "False", reason: "SecretMismatch" });
     expect(api.asked.length).toBe(0);
   });
 
-  test("a redirect to another server gets no proof", async () => {
+  test("a redirect to another server gets no proof [source.github-app.host]", async () => {
     const other = await startFileServer(() => ({ status: 404 }));
     answers = { "GET /orgs/acme/installation": { status: 302, headers: { location: `${other.url}/x` } } };
     expect(await world.ready()).toMatchObject({ status: "False" });

@@ -114,7 +114,7 @@ describe.each([
     expect(place.read()).toBe(read);
   }
 
-  test("a chart with a signed checksum is stored, and a version without one is refused while the last good one stays", async () => {
+  test("a chart with a signed checksum is stored, and a version without one is refused while the last good one stays [source.provenance.signed]", async () => {
     const packed = await packedChart("web", "1.0.0");
     place.publish("1.0.0", packed, await provenanceOf(packed));
     await world.put(specOf([await pgpKey(), bot]));
@@ -139,14 +139,14 @@ describe.each([
     ["SignatureInvalid", "has the provenance file of api 1.0.0", async () => ({ name: "api" })],
     ["SignatureInvalid", "without web-1.0.0.tgz", async () => ({ file: "web-1.0.1.tgz" })],
     ["SignatureInvalid", "that Helm does not write", async () => ({ digest: "abc" })],
-  ])("a chart is refused with %s: %s", async (reason, message, signing) => {
+  ])("a chart is refused with %s: %s [source.provenance.signed]", async (reason, message, signing) => {
     const packed = await packedChart("web", "1.0.0");
     place.publish("1.0.0", packed, await provenanceOf(packed, await signing(packed)));
     await world.put(specOf([bot]));
     await expectRefused(reason, message);
   });
 
-  test("the provenance of a key that is expired or revoked is refused", async () => {
+  test("the provenance of a key that is expired or revoked is refused [source.provenance.keys]", async () => {
     const packed = await packedChart("web", "1.0.0");
     const old = await pgpKey({ madeBefore: 20, validFor: 10 });
     place.publish("1.0.0", packed, await provenanceOf(packed, { key: old, before: 15 }));
@@ -169,14 +169,14 @@ describe.each([
       (text) => text.replace("\n-----BEGIN PGP SIGNATURE", "\nmore\n-----BEGIN PGP SIGNATURE"),
     ],
     ["that is empty", "is no signed message", () => ""],
-  ])("a provenance file %s is refused: %s", async (_what, message, change) => {
+  ])("a provenance file %s is refused: %s [source.provenance.signed]", async (_what, message, change) => {
     const packed = await packedChart("web", "1.0.0");
     place.publish("1.0.0", packed, change(await provenanceOf(packed)));
     await world.put(specOf([bot]));
     await expectRefused("SignatureInvalid", message);
   });
 
-  test("another set of keys verifies the present version again", async () => {
+  test("another set of keys verifies the present version again [source.provenance.keys]", async () => {
     const packed = await packedChart("web", "1.0.0");
     place.publish("1.0.0", packed, await provenanceOf(packed));
     await world.put(specOf([bot]));
@@ -188,7 +188,7 @@ describe.each([
 });
 
 describe("a chart that is not the signed one", () => {
-  test("a repository's chart with other bytes is refused, and nothing is stored", async () => {
+  test("a repository's chart with other bytes is refused, and nothing is stored [source.provenance.bytes]", async () => {
     const place = await repository();
     const [signed, other] = [await packedChart("web", "1.0.0"), await packedChart("web", "1.0.1")];
     place.publish("1.0.0", other, await provenanceOf(signed));
@@ -203,7 +203,7 @@ describe("a chart that is not the signed one", () => {
     await place.stop();
   });
 
-  test("a registry's chart with another digest is refused before it is read", async () => {
+  test("a registry's chart with another digest is refused before it is read [source.provenance.bytes]", async () => {
     const place = await registry();
     const [signed, other] = [await packedChart("web", "1.0.0"), await packedChart("web", "1.0.1")];
     place.publish("1.0.0", other, await provenanceOf(signed));
@@ -213,7 +213,7 @@ describe("a chart that is not the signed one", () => {
     await place.stop();
   });
 
-  test("a provenance file that is published after the chart is found at the next poll", async () => {
+  test("a provenance file that is published after the chart is found at the next poll [source.provenance.late]", async () => {
     const place = await repository();
     const packed = await packedChart("web", "1.0.0");
     place.publish("1.0.0", packed);

@@ -133,7 +133,7 @@ describe("a chart from a Helm repository", () => {
     }
     const specIn = (more: object = {}) => ({ helm: { url: `${own.url}/charts`, chart: "web", ...more } });
 
-    test("it is not sent again, until a publication changes it [source.helm.unchanged]", async () => {
+    test("it is not sent again, until a publication changes it [source.poll.unchanged]", async () => {
       await begin();
       const first = (await world.resolve()).status.artifact;
       expect((await world.resolve()).status.artifact).toEqual(first);
@@ -157,7 +157,7 @@ describe("a chart from a Helm repository", () => {
       expect(statuses()).toEqual([200, 200]);
     });
 
-    test("an artifact that is lost is made again from the whole index [source.helm.lost]", async () => {
+    test("an artifact that is lost is made again from the whole index [source.artifact.lost]", async () => {
       await begin();
       const digest = (await world.resolve()).status.artifact?.digest ?? "";
       world.blobs.lose(blobKeys.artifact(digest));
@@ -215,7 +215,7 @@ describe("a chart from a Helm repository", () => {
     });
   });
 
-  test("an index that says no digest any more gives a version no other content under immutableTags [source.helm.no-digest]", async () => {
+  test("an index that says no digest any more gives a version no other content under immutableTags [source.tags.immutable]", async () => {
     await publish("1.0.0");
     const published = files["/charts/index.yaml"];
     await world.put({ ...specOf(), immutableTags: true });
@@ -246,7 +246,7 @@ describe("a chart from a Helm repository", () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
-  test("a chart whose bytes are not those of the index is refused [source.helm.bytes]", async () => {
+  test("a chart whose bytes are not those of the index is refused [source.helm.refused]", async () => {
     await publish("1.0.0");
     files["/charts/web-1.0.0.tgz"] = { body: await chartOf("1.0.1") };
     await world.put(specOf());
@@ -257,7 +257,7 @@ describe("a chart from a Helm repository", () => {
     ["a chart", (spec) => spec({ chart: "webb" }), "UpstreamNotFound", "has no chart webb; correct spec.helm.chart"],
     ["a version", (spec) => spec({ ref: { semver: "^9" } }), "UpstreamNotFound", "no version matches ^9 among 1"],
     ["an index", () => ({ helm: { url: server.url, chart: "web" } }), "UpstreamNotFound", "correct spec.helm"],
-  ])("%s that does not exist is named [source.helm.missing]", async (_, spec, reason, message) => {
+  ])("%s that does not exist is named [source.reference.missing]", async (_, spec, reason, message) => {
     await publish("1.0.0");
     await world.put(spec(specOf));
     expect(await world.ready()).toMatchObject({ reason, message: expect.stringContaining(message) });
@@ -268,7 +268,7 @@ describe("a chart from a Helm repository", () => {
     ["half an index", "apiVersion: v1\nentries: [1, 2"],
     ["a list", "- a\n- b\n"],
     ["nothing", ""],
-  ])("%s in place of the index is refused by name [source.helm.no-index]", async (_, body) => {
+  ])("%s in place of the index is refused by name [source.helm.refused]", async (_, body) => {
     files["/charts/index.yaml"] = { body };
     await world.put(specOf());
     expect(await world.ready()).toMatchObject({
@@ -299,7 +299,7 @@ describe("a chart from a Helm repository", () => {
     }
   });
 
-  test("an archive that is no chart is refused by name [source.helm.no-chart]", async () => {
+  test("an archive that is no chart is refused by name [source.helm.refused]", async () => {
     const packed = await tarGz([{ name: "Chart.yaml", body: "name: web\n" }]);
     files["/charts/web-1.0.0.tgz"] = { body: packed };
     files["/charts/index.yaml"] = { body: indexOf([{ version: "1.0.0", url: "web-1.0.0.tgz" }]) };
@@ -339,7 +339,7 @@ describe("a chart from a registry", () => {
     expect((await world.resolve()).status.artifact?.revision).toMatch(/^2\.0\.0@/);
   });
 
-  test("an artifact that is no chart is refused by name [source.helm.no-chart]", async () => {
+  test("an artifact that is no chart is refused by name [source.helm.refused]", async () => {
     registry.push("acme/charts/web", "1.0.0", { layers: [{ mediaType: "text/plain", content: Buffer.from("x") }] });
     await world.put({ helm: { url: `oci://${registry.host}/acme/charts`, chart: "web" } });
     expect(await world.ready()).toMatchObject({

@@ -36,7 +36,7 @@ test.each<[string, () => object]>([
   ["git", () => git],
   ["helm", () => ({ helm: { url: server.url, chart: "web" } })],
   ["oci", () => ({ oci: { url: `oci://${new URL(server.url).host}/shop` } })],
-])("a Source of %s waits as long as the host says, and says so", async (_, spec) => {
+])("a Source of %s waits as long as the host says, and says so [source.limits.wait]", async (_, spec) => {
   const world = worldOf();
   await world.put(spec());
   const row = await world.resolve();
@@ -45,7 +45,7 @@ test.each<[string, () => object]>([
   expect(server.asked.length).toBe(1);
 });
 
-test("the limit of a host counts for all Sources with the same credentials, without a request of theirs", async () => {
+test("the limit of a host counts for all Sources with the same credentials, without a request of theirs [source.limits.shared]", async () => {
   const first = worldOf();
   await first.put(git);
   await first.resolve();
@@ -60,7 +60,7 @@ test("the limit of a host counts for all Sources with the same credentials, with
   expect(server.asked.length).toBe(1);
 });
 
-test("the limit of a host to which an index leads counts for no Source of the index's own host", async () => {
+test("the limit of a host to which an index leads counts for no Source of the index's own host [source.limits.other-credentials]", async () => {
   const index = `apiVersion: v1\nentries:\n  web:\n  - urls: [${server.url}/web.tgz]\n    version: 1.0.0\n`;
   const own = await startFileServer(({ url }) => (url === "/index.yaml" ? { body: index } : { status: 404 }));
   try {
@@ -78,7 +78,7 @@ test("the limit of a host to which an index leads counts for no Source of the in
   }
 });
 
-test("other credentials are asked for themselves", async () => {
+test("other credentials are asked for themselves [source.limits.other-credentials]", async () => {
   const first = worldOf();
   await first.put(git);
   await first.resolve();
@@ -89,7 +89,7 @@ test("other credentials are asked for themselves", async () => {
   expect(server.asked.length).toBe(2);
 });
 
-test("after the limit the host is asked again, and its Sources are spread over their interval", async () => {
+test("after the limit the host is asked again, and its Sources are spread over their interval [source.limits.after]", async () => {
   const world = worldOf();
   await world.put(git);
   await world.resolve();

@@ -106,14 +106,14 @@ describe("a git server over HTTP that lies", () => {
       "with a delta before the pack",
       writePack([{ type: packTypes.ofsDelta, data: appendingDelta(5, "more"), base: distance(9999) }]),
     ],
-  ])("a pack %s is refused by name", async (_what, pack) => {
+  ])("a pack %s is refused by name [source.hostile.malformed]", async (_what, pack) => {
     expect(await against(sent(pack))).toMatchObject({
       reason: "GitOperationFailed",
       message: expect.stringMatching(/pack|did not send|git server/),
     });
   });
 
-  test("a pack for ever is left at its limit", async () => {
+  test("a pack for ever is left at its limit [source.hostile.endless]", async () => {
     world.git = new IsomorphicGitRemote({ rules, limits: { maxPackBytes: 8 * mib } });
     expect(await against(endless(line("packfile\n"), band(1, Buffer.alloc(1000))))).toMatchObject({
       reason: "GitTooLarge",
@@ -143,7 +143,7 @@ describe("a git server over HTTP that lies", () => {
     expect(written).toBeLessThan(16 * mib + onTheWay);
   });
 
-  test("100,001 references are refused with their number", async () => {
+  test("100,001 references are refused with their number [source.hostile.malformed]", async () => {
     const refs = Array.from({ length: 100_001 }, (_, index) => line(`${listed} refs/heads/main${index}\n`));
     expect(await against(() => undefined, refs)).toMatchObject({
       reason: "GitTooLarge",
@@ -162,7 +162,7 @@ describe("a tree that is no folder", () => {
     ["with a file and a folder of one name", [file("b"), file("b", "40000")], /twice/],
     ["with a device", [file("b", "60000")], /has the mode 60000, which is not a file's; remove it/],
     ["with a submodule", [file("b", "160000")], /is a submodule/],
-  ])("a tree %s is refused by its path", async (_what, entries, message) => {
+  ])("a tree %s is refused by its path [source.hostile.malformed]", async (_what, entries, message) => {
     const blob = await made.blob("b: 1\n");
     const folder = await made.tree([{ mode: "100644", name: "c.yaml", oid: blob }]);
     await made.commit(

@@ -128,13 +128,13 @@ describe.each(Object.entries(kinds))("a Source of %s", (_name, kind) => {
     });
   });
 
-  test("takes bounded bytes of an endless answer", async () => {
+  test("takes bounded bytes of an endless answer [source.hostile.endless]", async () => {
     expect(await resolved(Buffer.alloc(mib), "endless")).toMatchObject({ reason: "UpstreamTooLarge" });
     // The server has also written the bytes that are on their way in the sockets.
     expect(server.written()).toBeLessThan(kind.most + 16 * mib);
   });
 
-  test("refuses other bytes than those that were announced", async () => {
+  test("refuses other bytes than those that were announced [source.hostile.other-bytes]", async () => {
     const packed = await tarGz([chart]);
     const other = Buffer.from(packed);
     other[other.length - 1] = (other.at(-1) ?? 0) ^ 1;
@@ -145,12 +145,12 @@ describe.each(Object.entries(kinds))("a Source of %s", (_name, kind) => {
     ["the machine's own data", "http://169.254.169.254/latest/meta-data/"],
     ["the same by IPv6", "http://[fd00:ec2::254]/"],
     ["a host of the network", "http://10.0.0.1/"],
-  ])("refuses a redirect to %s", async (_what, location) => {
+  ])("refuses a redirect to %s [source.hostile.address]", async (_what, location) => {
     const packed = await tarGz([chart]);
     expect(await resolved(packed, { status: 302, headers: { location } })).toMatchObject({ reason: "AddressRefused" });
   });
 
-  test("checks the address of each connection to a name that leads elsewhere the next time", async () => {
+  test("checks the address of each connection to a name that leads elsewhere the next time [source.hostile.address]", async () => {
     const packed = await tarGz([chart]);
     const addresses = rebind("127.0.0.1", "169.254.169.254");
     const { port } = new URL(server.url);
@@ -163,7 +163,7 @@ describe.each(Object.entries(kinds))("a Source of %s", (_name, kind) => {
     expect(addresses).toEqual([]);
   });
 
-  test("refuses a redirect in a circle", async () => {
+  test("refuses a redirect in a circle [source.hostile.address]", async () => {
     const packed = await tarGz([chart]);
     const last = { status: 302, headers: { location: `${server.url}/again` } };
     expect(await resolved(packed, last)).toMatchObject({
@@ -221,7 +221,7 @@ describe("a Source of pushed versions", () => {
   });
 });
 
-test("10,000 tags of a registry are read with ten requests [source.oci.many-tags]", async () => {
+test("10,000 tags of a registry are read with ten requests [source.oci.range]", async () => {
   let listings = 0;
   const registry = await startRegistryServer({
     onRequest({ url = "" }) {

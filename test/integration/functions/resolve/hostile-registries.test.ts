@@ -80,7 +80,7 @@ describe("a registry whose list of tags is hostile", () => {
       "UpstreamUnavailable",
       /goes on at elsewhere\.example, which is another host/,
     ],
-  ])("a list of tags with %s is refused by name", async (_, of, reason, message) => {
+  ])("a list of tags with %s is refused by name [source.hostile.malformed]", async (_, of, reason, message) => {
     answer = (asked) => (asked.url.includes("/tags/") ? of(asked) : { status: 404 });
     if (reason === "UpstreamUnavailable") world.http = impatient();
     expect(await reasonOf(inRegistry())).toMatchObject({ reason, message: expect.stringMatching(message) });
@@ -203,14 +203,17 @@ describe("a registry whose challenge is hostile", () => {
     ["nothing", "Bearer", "AuthenticationFailed", /access is refused/],
     ["a scheme that nobody knows", "Negotiate", "AuthenticationFailed", /access is refused/],
     ["no URL", 'Bearer realm="http://["', "AuthenticationFailed", /access is refused/],
-  ])("credentials go nowhere else when the realm is %s", async (_, header, reason, message) => {
-    answer = challenge(header);
-    world.secrets.set(credentials.secret, secret());
-    expect(await reasonOf(inRegistry({ credentials }))).toMatchObject({
-      reason,
-      message: expect.stringMatching(message),
-    });
-  });
+  ])(
+    "credentials go nowhere else when the realm is %s [source.credentials.redirect]",
+    async (_, header, reason, message) => {
+      answer = challenge(header);
+      world.secrets.set(credentials.secret, secret());
+      expect(await reasonOf(inRegistry({ credentials }))).toMatchObject({
+        reason,
+        message: expect.stringMatching(message),
+      });
+    },
+  );
 
   test.each<[string, string, string, RegExp]>([
     ["the machine's own data", "http://169.254.169.254/latest", "AddressRefused", /link-local/],
@@ -281,12 +284,12 @@ describe("a Helm repository whose index is hostile", () => {
       "UpstreamNotFound",
       /no version/,
     ],
-  ])("an index with %s is refused by name", async (_, of, reason, message) => {
+  ])("an index with %s is refused by name [source.hostile.malformed]", async (_, of, reason, message) => {
     answer = ({ url }) => (url === "/index.yaml" ? of() : { status: 404 });
     expect(await reasonOf(inRepository())).toMatchObject({ reason, message: expect.stringMatching(message) });
   });
 
-  test("one chart of an index of 90 MB is read", async () => {
+  test("one chart of an index of 90 MB is read [source.hostile.malformed]", async () => {
     const packed = await tarGz([{ name: "web/Chart.yaml", body: "apiVersion: v2\nname: web\nversion: 1.0.0\n" }]);
     const other = `  - {version: 1.0.0, urls: [x], description: ${"x".repeat(900)}}\n`;
     const body = `apiVersion: v1\nentries:\n  other:\n${other.repeat(95_000)}  web:\n  - {version: 1.0.0, urls: [web.tgz], digest: ${sha(packed)}}\n`;

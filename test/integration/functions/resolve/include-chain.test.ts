@@ -185,7 +185,7 @@ describe("two Sources that change at the same time", () => {
     ["writes its artifact", beforeWrite(2)],
     ["records whom it has informed", beforeWrite(3)],
   ])(
-    "no change is lost when the included one gets another artifact while the other %s [source.include.at-once]",
+    "no change is lost when the included one gets another artifact while the other %s [source.include.nothing-lost]",
     async (_, stop) => {
       await push("middle", "2");
       await push("app", "2");

@@ -201,7 +201,7 @@ describe("files of another Source", () => {
     expect(await textsOf("plain")).toEqual({ "overlay/values.yaml": "v: 2" });
   });
 
-  test("changes of both Sources give one digest in any order [source.include.order]", async () => {
+  test("changes of both Sources give one digest in any order [source.include.nothing-lost]", async () => {
     await resolve("app");
     await commit("charts", { "web/templates/a.yaml": "a: 2" });
     await commit("app", { "overlay/values.yaml": "v: 2" });
@@ -224,7 +224,7 @@ describe("an included Source that cannot be used", () => {
     return condition?.message ?? "";
   };
 
-  test("a missing one is named, and the Source follows as soon as it has an artifact [source.include.missing]", async () => {
+  test("a missing one is named, and the Source follows as soon as it has an artifact [source.include.unusable]", async () => {
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
     expect(await unavailable("IncludeUnavailable")).toBe(
       "spec.include[0].source: Source charts does not exist in namespace shop; apply it, or take it out of spec.include",
@@ -236,7 +236,7 @@ describe("an included Source that cannot be used", () => {
     expect(Object.keys(await textsOf("app"))).toEqual(["a.yaml", "charts/c.yaml"]);
   });
 
-  test("the last good artifact stays, with the reason of the included Source [source.include.last-good]", async () => {
+  test("the last good artifact stays, with the reason of the included Source [source.include.unusable]", async () => {
     await create("charts", { "c.yaml": "c: 1" });
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
     await resolve("charts");
@@ -255,7 +255,7 @@ describe("an included Source that cannot be used", () => {
     expect(Object.keys(await textsOf("app"))).toEqual(["a.yaml", "charts/c.yaml", "more/m.yaml"]);
   });
 
-  test("a suspended one is included as it is [source.include.suspended]", async () => {
+  test("a suspended one is included as it is [source.include.unusable]", async () => {
     await create("charts", { "c.yaml": "c: 1" });
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
     await resolve("charts");
@@ -294,7 +294,7 @@ describe("an included Source that cannot be used", () => {
     expect(ready(await resolve("app"))?.status).toBe("True");
   });
 
-  test("one whose artifact is gone is fetched again [source.include.lost]", async () => {
+  test("one whose artifact is gone is fetched again [source.include.former]", async () => {
     await create("charts", { "c.yaml": "c: 1" });
     const charts = await resolve("charts");
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
@@ -336,7 +336,7 @@ describe("what cannot be composed", () => {
     expect(fetches).toEqual(["app"]);
   });
 
-  test("a folder that the included artifact does not have is named [source.include.missing-path]", async () => {
+  test("a folder that the included artifact does not have is named [source.files.missing-path]", async () => {
     await create("charts", { "web/c.yaml": "c: 1" });
     await resolve("charts");
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts", fromPath: "wep" }));
@@ -382,7 +382,7 @@ describe("what cannot be composed", () => {
 });
 
 describe("a crash", () => {
-  test("between the artifact and the messages leaves the Source due, and the next poll tells who includes it [source.include.crash]", async () => {
+  test("between the artifact and the messages leaves the Source due, and the next poll tells who includes it [source.include.nothing-lost]", async () => {
     await create("charts", { "c.yaml": "c: 1" });
     await create("app", { "a.yaml": "a: 1" }, includes({ source: "charts" }));
     await resolve("charts");

@@ -230,7 +230,7 @@ test("another revision is fetched without the wait that follows fetches that die
   expect((await world.row()).status.artifact).toMatchObject({ revision: `main@sha1:${second}` });
 }, 240_000);
 
-test("only one of two functions fetches at a time [source.poll.one-at-a-time]", async () => {
+test("only one of two functions fetches at a time [source.poll.newest]", async () => {
   const world = await startWorld();
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   world.git.beforeFetch(() => opened);
@@ -265,7 +265,7 @@ test("after fifty pushes during a fetch, only the newest commit is fetched [sour
   expect(await world.revisions()).toHaveLength(2);
 }, 240_000);
 
-test("a burst of messages without a fetch in progress makes one fetch", async () => {
+test("a burst of messages without a fetch in progress makes one fetch [receiver.burst]", async () => {
   const world = await startWorld();
   await untilEnded(world, 1);
   const before = world.git.fetches();
@@ -304,7 +304,7 @@ test("a reconcile does not wait for a fetch that may hang", async () => {
   expect(await world.ready()).toMatchObject({ status: "True" });
 }, 240_000);
 
-test("a fetch that was given up and wakes up after another one has finished changes nothing [source.poll.late]", async () => {
+test("a fetch that was given up and wakes up after another one has finished changes nothing [source.poll.dying]", async () => {
   const world = await startWorld({ overrun: "abandoned" });
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   world.git.beforeFetch((fetch) => {

@@ -91,7 +91,7 @@ describe.each(played.map((each) => [each.title, each] as const))("%s", (_title, 
   const { kind, policy, credentials, verification } = combination;
   const key = () => (verification === "none" ? undefined : bot);
 
-  test("the published content is stored, and nothing else", async () => {
+  test("the published content is stored, and nothing else [source.verify.every-kind]", async () => {
     const world = new SourceWorld();
     world.now = new Date();
     feed = await kind.start({ credentials, verification, world });

@@ -166,7 +166,7 @@ describe("a Source with immutableTags", () => {
     expect(await world.ready()).toMatchObject({ reason: "TagMoved" });
   });
 
-  test("the move counts after immutableTags was false once [source.tags.released]", async () => {
+  test("the move counts after immutableTags was false once [source.tags.immutable]", async () => {
     await release("v1.0.0", "one");
     await world.put(gitSpec(immutable));
     await world.resolve();
@@ -193,7 +193,7 @@ describe("a Source with immutableTags", () => {
     expect(await textOf()).toEqual(["two"]);
   });
 
-  test("at most 50 tags are remembered, the newest ones [source.tags.remembered]", async () => {
+  test("at most 50 tags are remembered, the newest ones [source.tags.immutable]", async () => {
     await world.put(gitSpec(immutable, { semver: "*" }));
     for (let minor = 0; minor < 53; minor++) {
       await pushManifests(`1.${minor}.0`, `${minor}`);

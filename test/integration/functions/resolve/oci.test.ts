@@ -60,7 +60,7 @@ describe("a Source of an OCI repository", () => {
     expect(await textOf()).toEqual(["deploy/a.yaml: one"]);
   });
 
-  test("an unchanged tag costs one request, and a moved tag is a new revision [source.oci.unchanged]", async () => {
+  test("an unchanged tag costs one request, and a moved tag is a new revision [source.poll.unchanged]", async () => {
     await push("stable", "one");
     await world.put(specOf({ ref: { tag: "stable" } }));
     await world.resolve();
@@ -124,7 +124,7 @@ describe("a Source of an OCI repository", () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
-  test("an index of several platforms is refused by name [source.oci.index]", async () => {
+  test("an index of several platforms is refused by name [source.oci.refused]", async () => {
     const mediaType = "application/vnd.oci.image.index.v1+json";
     registry.putManifest(
       "acme/shop",
@@ -139,7 +139,7 @@ describe("a Source of an OCI repository", () => {
     });
   });
 
-  test("a layer that lies about its size or its digest is refused [source.oci.lies]", async () => {
+  test("a layer that lies about its size or its digest is refused [source.oci.refused]", async () => {
     const content = await contentOf("one");
     const sha = (bytes: Uint8Array) => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
     await push("real", "one");
@@ -159,7 +159,7 @@ describe("a Source of an OCI repository", () => {
     ["a range", { semver: "^9" }, "no tag matches ^9 among 1 tags"],
     ["a digest", { digest: `sha256:${"1".repeat(64)}` }, "the manifest sha256:1111"],
   ])(
-    "%s that the repository lacks is named, and the last good artifact stays [source.oci.missing]",
+    "%s that the repository lacks is named, and the last good artifact stays [source.reference.missing]",
     async (_, ref, message) => {
       await push("latest", "one");
       await world.put(specOf());
@@ -173,7 +173,7 @@ describe("a Source of an OCI repository", () => {
     },
   );
 
-  test("an artifact that was lost is fetched again by its digest, also when the tag has moved [source.oci.lost]", async () => {
+  test("an artifact that was lost is fetched again by its digest, also when the tag has moved [source.artifact.lost]", async () => {
     const first = await push("latest", "one");
     await world.put(specOf());
     const lost = (await world.resolve()).status.artifact?.digest ?? "";

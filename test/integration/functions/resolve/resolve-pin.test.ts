@@ -110,7 +110,7 @@ describe("a revision that a Sync names", () => {
     expect(await contentOf(row)).toBe("first");
   });
 
-  test("a tag that has moved is refused by a Source whose tags are immutable [source.pin.immutable]", async () => {
+  test("a tag that has moved is refused by a Source whose tags are immutable [source.pin.tag]", async () => {
     tag("v1.0.0", first);
     await world.put({ git: { url: server.url(repository), ref: { semver: "^1" } }, immutableTags: true });
     await world.resolve();
@@ -278,7 +278,7 @@ describe("a chart", () => {
   });
   afterAll(() => files.stop());
 
-  test("a version that the range of the Source does not allow is found, and a part of one is not [source.pin.outside-range]", async () => {
+  test("a version that the range of the Source does not allow is found, and a part of one is not [source.pin.fetched]", async () => {
     await world.put({ helm: { url: files.url, chart: "web", ref: { semver: "^1" } } });
     expect((await world.resolve()).status.artifact?.revision).toContain("1.0.0");
     expect((await find("2.0.0"))?.artifact?.revision).toContain("2.0.0");

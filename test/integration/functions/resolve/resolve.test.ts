@@ -305,7 +305,7 @@ describe("a Source that follows a branch", () => {
     });
     const had = () => ({ lost, revision: `main@sha1:${first}` });
 
-    test("a Source fetches a past artifact at its revision, and keeps its current one [source.artifact.former-lost]", async () => {
+    test("a Source fetches a past artifact at its revision, and keeps its current one [source.artifact.lost]", async () => {
       const before = await world.row();
       const bytes = await world.blobs.get(blobKeys.artifact(lost));
       world.blobs.lose(blobKeys.artifact(lost));
@@ -501,7 +501,7 @@ describe("a Source that follows a branch", () => {
     expect((await world.row()).status.artifact?.files).toBe(2);
   });
 
-  test("a Source polls again when its spec changed during the poll [source.poll.other-spec]", async () => {
+  test("a Source polls again when its spec changed during the poll [source.poll.newest]", async () => {
     world.beforeWrite = () => world.change((row) => ({ spec: { ...row.spec, paths: ["docs"] }, generation: 2 }));
     await world.resolve();
     const { status } = await world.row();
@@ -660,14 +660,17 @@ describe("a Source that cannot be read", () => {
     ["bearer", "s3cret", "SecretUnbound"],
     ["bearer", { token: "s3cret" }, "GitAuthenticationFailed"],
   ];
-  test.each(secrets)("%s credentials %j are reported as %s, and not shown", async (kind, value, reason) => {
-    const url = closed.url("fleet");
-    const world = await worldWith({ git: { url, credentials: { secret: "x", kind } } });
-    world.secret = typeof value === "string" ? value : JSON.stringify({ host: new URL(url).host, ...value });
-    await world.resolve();
-    expect(await world.ready()).toMatchObject({ reason });
-    expect(JSON.stringify(await world.row())).not.toMatch(/s3cret|wr0ng/);
-  });
+  test.each(secrets)(
+    "%s credentials %j are reported as %s, and not shown [source.credentials.hidden]",
+    async (kind, value, reason) => {
+      const url = closed.url("fleet");
+      const world = await worldWith({ git: { url, credentials: { secret: "x", kind } } });
+      world.secret = typeof value === "string" ? value : JSON.stringify({ host: new URL(url).host, ...value });
+      await world.resolve();
+      expect(await world.ready()).toMatchObject({ reason });
+      expect(JSON.stringify(await world.row())).not.toMatch(/s3cret|wr0ng/);
+    },
+  );
 
   test.each([
     ["is renewed is read anew", "s3cret", "Succeeded", 2],
@@ -690,25 +693,28 @@ describe("a Source that cannot be read", () => {
   test.each<[string, (closed: URL, evil: string) => string]>([
     ["directly", (_closed, evil) => `http://${evil}/fleet`],
     ["behind a user's name that some parsers take for the host", ({ host }, evil) => `http://${host}\\@${evil}/fleet`],
-  ])("a host that the URL names %s gets no credentials of another host", async (_what, urlFor) => {
-    const heard: IncomingHttpHeaders[] = [];
-    const evil = createServer(({ headers }, response) => {
-      heard.push(headers);
-      response.writeHead(404).end();
-    }).listen(0, "127.0.0.1");
-    await once(evil, "listening");
-    try {
-      const { port } = evil.address() as AddressInfo;
-      const url = urlFor(new URL(closed.url("fleet")), `127.0.0.1:${port}`);
-      const world = await worldWith({ git: { url, credentials: { secret: "x", kind: "basic" } } });
-      world.secret = JSON.stringify({ host: new URL(closed.url("fleet")).host, username: "u", password: "s3cret" });
-      await world.resolve();
-      expect(await world.ready()).toMatchObject({ status: "False" });
-      expect(heard).toEqual([]);
-    } finally {
-      evil.close();
-    }
-  });
+  ])(
+    "a host that the URL names %s gets no credentials of another host [source.credentials.host]",
+    async (_what, urlFor) => {
+      const heard: IncomingHttpHeaders[] = [];
+      const evil = createServer(({ headers }, response) => {
+        heard.push(headers);
+        response.writeHead(404).end();
+      }).listen(0, "127.0.0.1");
+      await once(evil, "listening");
+      try {
+        const { port } = evil.address() as AddressInfo;
+        const url = urlFor(new URL(closed.url("fleet")), `127.0.0.1:${port}`);
+        const world = await worldWith({ git: { url, credentials: { secret: "x", kind: "basic" } } });
+        world.secret = JSON.stringify({ host: new URL(closed.url("fleet")).host, username: "u", password: "s3cret" });
+        await world.resolve();
+        expect(await world.ready()).toMatchObject({ status: "False" });
+        expect(heard).toEqual([]);
+      } finally {
+        evil.close();
+      }
+    },
+  );
 
   test("a Source whose secret does not exist is reported", async () => {
     const world = await worldWith({ git: { url: closed.url("fleet"), credentials: { secret: "x", kind: "basic" } } });

@@ -42,7 +42,7 @@ describe("a Source of a bucket", () => {
     expect(await pathsOf()).toEqual(["deploy/a.yaml", "deploy/b.yaml"]);
   });
 
-  test("without a change, a poll is one listing [source.s3.unchanged]", async () => {
+  test("without a change, a poll is one listing [source.poll.unchanged]", async () => {
     await server.put(bucket, { "a.yaml": config("a") });
     await world.put(specOf());
     await world.resolve();
@@ -53,7 +53,7 @@ describe("a Source of a bucket", () => {
     ]);
   });
 
-  test("equal content that is uploaded again is no new revision, and other content is [source.s3.same-content]", async () => {
+  test("equal content that is uploaded again is no new revision, and other content is [source.s3.revision]", async () => {
     await server.put(bucket, { "a.yaml": config("a") });
     await world.put(specOf());
     const { artifact: first } = (await world.resolve()).status;
@@ -88,7 +88,7 @@ describe("a Source of a bucket", () => {
     expect((await world.resolve()).status.artifact?.revision).toBe(before);
   });
 
-  test("each object is read only if it is the listed one [source.s3.listed]", async () => {
+  test("each object is read only if it is the listed one [source.s3.reading]", async () => {
     await server.put(bucket, { "a.yaml": config("a") });
     await world.put(specOf());
     await world.resolve();
@@ -96,7 +96,7 @@ describe("a Source of a bucket", () => {
     expect(read?.headers["if-match"]).toBe(`"${md5(config("a"))}"`);
   });
 
-  test("a listing of several pages is read to its end [source.s3.pages]", async () => {
+  test("a listing of several pages is read to its end [source.s3.reading]", async () => {
     const names = Array.from({ length: 1003 }, (_, index) => `m/${`${index}`.padStart(4, "0")}.yaml`);
     await server.put(bucket, Object.fromEntries(names.map((name) => [name, "x"])));
     await world.put(specOf());
@@ -104,7 +104,7 @@ describe("a Source of a bucket", () => {
     expect(lines().filter((line) => line === `GET /${bucket}/`)).toHaveLength(2);
   });
 
-  test("at most sixteen objects are read at once [source.s3.at-once]", async () => {
+  test("at most sixteen objects are read at once [source.s3.reading]", async () => {
     await server.put(bucket, Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`${index}.yaml`, "x"])));
     let running = 0;
     let most = 0;
@@ -126,7 +126,7 @@ describe("a Source of a bucket", () => {
     expect(most).toBe(16);
   });
 
-  test("an artifact that was lost is read again while the objects are the same [source.s3.lost]", async () => {
+  test("an artifact that was lost is read again while the objects are the same [source.artifact.lost]", async () => {
     await server.put(bucket, { "a.yaml": config("a") });
     await world.put(specOf());
     await world.resolve();
@@ -138,7 +138,7 @@ describe("a Source of a bucket", () => {
 });
 
 describe("a bucket that changes while it is read", () => {
-  test("an object that is gone by then is left out, and the revision is that of the others [source.s3.gone]", async () => {
+  test("an object that is gone by then is left out, and the revision is that of the others [source.s3.reading]", async () => {
     await server.put(bucket, { "a.yaml": config("a"), "b.yaml": config("b") });
     let first = true;
     server.before = async ({ line }) => {
@@ -156,7 +156,7 @@ describe("a bucket that changes while it is read", () => {
     expect(lines()).toEqual([`GET /${bucket}/`]);
   });
 
-  test("an object that is another one by then is read as it is listed anew, and what was read is not read again [source.s3.changing]", async () => {
+  test("an object that is another one by then is read as it is listed anew, and what was read is not read again [source.s3.reading]", async () => {
     await server.put(bucket, { "a.yaml": config("a"), "b.yaml": config("b") });
     let first = true;
     server.before = async ({ line, headers }) => {
@@ -173,7 +173,7 @@ describe("a bucket that changes while it is read", () => {
     expect(reads().filter((line) => line.endsWith("a.yaml"))).toHaveLength(1);
   });
 
-  test("one that never rests is a passing failure, and the last good artifact stays [source.s3.changing]", async () => {
+  test("one that never rests is a passing failure, and the last good artifact stays [source.s3.reading]", async () => {
     await server.put(bucket, { "a.yaml": config("a") });
     await world.put(specOf());
     const { artifact } = (await world.resolve()).status;
@@ -240,7 +240,7 @@ describe("keys that are no files", () => {
     });
   });
 
-  test("keys that differ in case are two files, and objects of folders and of version control are none [source.s3.left-out]", async () => {
+  test("keys that differ in case are two files, and objects of folders and of version control are none [source.s3.keys]", async () => {
     await server.put(bucket, { "A.yaml": "A", "a.yaml": "a", "folder/": "x", ".git/config": "x", "logo.png": "x" });
     await world.put(specOf());
     await world.resolve();
@@ -291,7 +291,7 @@ describe("a bucket that cannot be read", () => {
     });
   });
 
-  test("denied access names the right, the setting and the policies [source.s3.denied]", async () => {
+  test("denied access names the right, the setting and the policies [source.s3.unreadable]", async () => {
     await server.put(bucket, { "a.yaml": "x" });
     await world.put(specOf());
     server.before = () => s3Error({ status: 403, code: "AccessDenied", message: "Access Denied" });
@@ -306,7 +306,7 @@ describe("a bucket that cannot be read", () => {
     expect(await world.ready()).toMatchObject({ message: expect.stringContaining("S3 denies s3:GetObject") });
   });
 
-  test("a bucket of another region names the region [source.s3.region]", async () => {
+  test("a bucket of another region names the region [source.s3.unreadable]", async () => {
     await world.put(specOf());
     server.before = () => ({
       ...s3Error({ status: 301, code: "PermanentRedirect", message: "elsewhere" }),
@@ -349,7 +349,7 @@ describe("a bucket that cannot be read", () => {
     });
   });
 
-  test("S3 that is away is a passing failure, and the last good artifact stays [source.s3.away]", async () => {
+  test("S3 that is away is a passing failure, and the last good artifact stays [source.s3.unreadable]", async () => {
     await server.put(bucket, { "a.yaml": "x" });
     await world.put(specOf());
     const { artifact } = (await world.resolve()).status;

@@ -264,7 +264,7 @@ describe("a Helm repository", () => {
   const helmOf = (index: number, more: object = {}) => ({ helm: { url: server.url, chart: `web-${index}`, ...more } });
   const indexes = () => server.asked.filter(({ url }) => url === "/index.yaml").length;
 
-  test("ten charts are one download of the index, and then one question whether it has changed [source.helm.shared]", async () => {
+  test("ten charts are one download of the index, and then one question whether it has changed [source.poll.shared]", async () => {
     await putSources([...Array.from({ length: 10 }, (_, index) => helmOf(index)), helmOf(3)]);
     expect(new Set(statusesOf(await pollAll()))).toEqual(new Set(["True"]));
     expect(indexes()).toBe(1);

@@ -76,7 +76,7 @@ async function round(worlds: readonly SourceWorld[]): Promise<number> {
   return became;
 }
 
-test("two hundred Sources of a silent host leave the time to others, ask it some times in two hours, and come back spread", async () => {
+test("two hundred Sources of a silent host leave the time to others, ask it some times in two hours, and come back spread [source.away.others]", async () => {
   const silent = await many(200, (index) => behindHole(`/r-${index}`), "silent");
   const good = await many(5, (index) => `${server.url}/g-${index}`, "good");
   hole.swallow();
@@ -107,7 +107,7 @@ test("two hundred Sources of a silent host leave the time to others, ask it some
   expect(Math.max(...became)).toBeLessThan(80);
 }, 120_000);
 
-test("only one of many Sources asks a silent host at the end of its pause, and the answer frees the others", async () => {
+test("only one of many Sources asks a silent host at the end of its pause, and the answer frees the others [source.away.others]", async () => {
   const worlds = await many(20, (index) => behindHole(`/r-${index}`), "silent");
   hole.swallow();
   waitFor(0.2);
@@ -125,7 +125,7 @@ test("only one of many Sources asks a silent host at the end of its pause, and t
   expect(readyOf(await resolve(other))).toMatchObject({ status: "True" });
 });
 
-test("a host that refuses is not silent, and neither is one whose one repository hangs", async () => {
+test("a host that refuses is not silent, and neither is one whose one repository hangs [source.away.others]", async () => {
   const hanging = await sourceAt(`${server.url}/hangs`, "hanging");
   const others = await many(3, (index) => `${server.url}/r-${index}`, "other");
   for (const world of others) {

@@ -113,7 +113,7 @@ async function whenDue(of = world, name = "app"): Promise<SourceRow> {
 describe("events of a Source", () => {
   beforeEach(() => world.put(spec));
 
-  test("a new revision is one event with the one before, and a poll without news is none", async () => {
+  test("a new revision is one event with the one before, and a poll without news is none [source.events.revision]", async () => {
     const { status: first } = await world.resolve();
     git.commit = 2;
     const { status: second } = await whenDue();
@@ -147,7 +147,7 @@ describe("events of a Source", () => {
     expect((await rowOf()).status.events).toEqual({ last: 3 });
   });
 
-  test("an upstream that goes away and comes back is two events, however often it is asked meanwhile", async () => {
+  test("an upstream that goes away and comes back is two events, however often it is asked meanwhile [source.events.availability]", async () => {
     const { status } = await world.resolve();
     git.failure = away;
     await whenDue();
@@ -230,39 +230,42 @@ describe("a function that dies at any of its steps", () => {
   test.each<[string, Partial<typeof git>, readonly unknown[]]>([
     ["a new revision", { commit: 2 }, [revisionOf(2)]],
     ["an upstream that went away", { failure: away }, ["unavailable"]],
-  ])("loses no event of %s, and a repeated one has the same id", async (_, happened, events) => {
-    let deaths = 0;
-    for (let steps = 0; ; steps++) {
-      const name = `app-${steps}`;
-      git = { commit: 1, listed: 0 };
-      const one = worldOf(name);
-      await one.put(spec);
-      await one.resolve();
-      git = { ...git, ...happened };
-      const mortal = new Mortal(steps);
-      const { bus } = one;
-      one.watch = (table) => mortal.table(table);
-      one.bus = bus && mortal.bus(bus);
-      const end = await mortal.outlive(one.resolve());
-      one.watch = (table) => table;
-      one.bus = bus;
-      for (let poll = 0; poll < 6; poll++) await whenDue(one, name);
-      const mine = details().filter((detail) => detail.name === name);
-      const byId = new Map(mine.map((detail) => [detail.id, detail]));
-      for (const detail of mine) expect(detail).toEqual(byId.get(detail.id));
-      const distinct = [...byId.values()].sort((a, b) => a.sequence - b.sequence);
-      // A fetch that died has an event, too, and is over when the next one succeeds.
-      const words = distinct.map(({ revision, availability }) => revision ?? availability);
-      expect(distinct.map(({ sequence }) => sequence)).toEqual(distinct.map((_, index) => index + 1));
-      expect(words.slice(0, 2)).toEqual([revisionOf(1), "available"]);
-      const ofDeath = words.length - 2 - events.length;
-      expect(words.slice(2)).toEqual(ofDeath === 0 ? events : ["unavailable", ...events, "available"]);
-      expect((await rowOf(name, one)).status.events).toEqual({ last: distinct.length });
-      if (end === "done") break;
-      deaths++;
-    }
-    expect(deaths).toBeGreaterThanOrEqual(events[0] === "unavailable" ? 6 : 8);
-  });
+  ])(
+    "loses no event of %s, and a repeated one has the same id [source.events.at-least-once]",
+    async (_, happened, events) => {
+      let deaths = 0;
+      for (let steps = 0; ; steps++) {
+        const name = `app-${steps}`;
+        git = { commit: 1, listed: 0 };
+        const one = worldOf(name);
+        await one.put(spec);
+        await one.resolve();
+        git = { ...git, ...happened };
+        const mortal = new Mortal(steps);
+        const { bus } = one;
+        one.watch = (table) => mortal.table(table);
+        one.bus = bus && mortal.bus(bus);
+        const end = await mortal.outlive(one.resolve());
+        one.watch = (table) => table;
+        one.bus = bus;
+        for (let poll = 0; poll < 6; poll++) await whenDue(one, name);
+        const mine = details().filter((detail) => detail.name === name);
+        const byId = new Map(mine.map((detail) => [detail.id, detail]));
+        for (const detail of mine) expect(detail).toEqual(byId.get(detail.id));
+        const distinct = [...byId.values()].sort((a, b) => a.sequence - b.sequence);
+        // A fetch that died has an event, too, and is over when the next one succeeds.
+        const words = distinct.map(({ revision, availability }) => revision ?? availability);
+        expect(distinct.map(({ sequence }) => sequence)).toEqual(distinct.map((_, index) => index + 1));
+        expect(words.slice(0, 2)).toEqual([revisionOf(1), "available"]);
+        const ofDeath = words.length - 2 - events.length;
+        expect(words.slice(2)).toEqual(ofDeath === 0 ? events : ["unavailable", ...events, "available"]);
+        expect((await rowOf(name, one)).status.events).toEqual({ last: distinct.length });
+        if (end === "done") break;
+        deaths++;
+      }
+      expect(deaths).toBeGreaterThanOrEqual(events[0] === "unavailable" ? 6 : 8);
+    },
+  );
 });
 
 describe("a bus that takes no events", () => {
@@ -272,7 +275,7 @@ describe("a bus that takes no events", () => {
     ["throttles", "ThrottlingException"],
     ["is gone", "ResourceNotFoundException"],
   ])(
-    "the bus %s: the poll succeeds, and the events follow with the same ids",
+    "the bus %s: the poll succeeds, and the events follow with the same ids [source.events.no-bus]",
     async (_, code) => {
       const refused: string[] = [];
       refuse = ({ Detail }) => {
@@ -330,7 +333,7 @@ describe("a bus that takes no events", () => {
     expect(status.events).toMatchObject({ last: 2, tries: 1, pending: [{ sequence: 1 }, { sequence: 2 }] });
   });
 
-  test("the newest twenty events wait, and the log says how many are lost", async () => {
+  test("the newest twenty events wait, and the log says how many are lost [source.events.no-bus]", async () => {
     refuse = () => "ResourceNotFoundException";
     await world.resolve();
     for (let commit = 2; commit < 23; commit++) {
@@ -344,7 +347,7 @@ describe("a bus that takes no events", () => {
     expect(details().map(({ sequence }) => sequence)).toEqual(Array.from({ length: 20 }, (_, index) => index + 4));
   });
 
-  test("events of a suspended Source are sent without a poll", async () => {
+  test("events of a suspended Source are sent without a poll [source.events.no-bus]", async () => {
     refuse = () => "ResourceNotFoundException";
     await world.resolve();
     const row = await rowOf();
@@ -370,7 +373,7 @@ describe("a bus that takes no events", () => {
   });
 });
 
-test("500 Sources that are unavailable at once send an event each to a bus that takes 100 at a time", async () => {
+test("500 Sources that are unavailable at once send an event each to a bus that takes 100 at a time [source.events.many]", async () => {
   const table = new MemoryTable();
   const worlds = Array.from({ length: 500 }, (_, index) => ({
     name: `app-${index}`,

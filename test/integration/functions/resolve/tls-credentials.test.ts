@@ -68,14 +68,14 @@ const putArchive = (kind = "tls", url = `${front.url}/a.tar.gz`) => {
 };
 
 describe("a Source whose server wants a client's certificate", () => {
-  test("an archive is fetched with the certificate of the secret", async () => {
+  test("an archive is fetched with the certificate of the secret [source.tls.certificate]", async () => {
     keep(own());
     await putArchive();
     expect(await world.ready()).toMatchObject({ status: "True" });
     expect(front.clients).toEqual(["corp"]);
   });
 
-  test("a git repository is fetched with it", async () => {
+  test("a git repository is fetched with it [source.tls.certificate]", async () => {
     const git = await startGitServer({ root });
     await git.createRepository("acme/shop", { "a.yaml": "a: 1" });
     target = new URL(git.url("x")).origin;
@@ -116,7 +116,7 @@ describe("a Source whose server wants a client's certificate", () => {
     },
   );
 
-  test("a registry's token server at another host gets no certificate", async () => {
+  test("a registry's token server at another host gets no certificate [source.tls.host]", async () => {
     const tokens = await startMutualTlsFront(() => target, { ca, server });
     answer = () => ({ status: 401, headers: { "www-authenticate": 'Bearer realm="https://auth.corp.example/token"' } });
     const origins = { "https://registry.corp.example": front.url, "https://auth.corp.example": tokens.url };
@@ -135,7 +135,7 @@ describe("a Source whose server wants a client's certificate", () => {
     expect(front.clients).toContain("-");
   });
 
-  test("the second certificate is shown when the first is refused", async () => {
+  test("the second certificate is shown when the first is refused [source.tls.certificate]", async () => {
     const foreign = await newCertificate("foreign", { ca: await newAuthority("other") });
     const both = [{ certificate: foreign.cert, privateKey: foreign.key }, own()];
     keep({ ca: ca.cert, credentials: both });
@@ -173,7 +173,7 @@ describe("a Source whose server wants a client's certificate", () => {
 });
 
 describe("a private authority", () => {
-  test("a server of it is trusted only with the secret's ca", async () => {
+  test("a server of it is trusted only with the secret's ca [source.tls.host]", async () => {
     keep({ ...own(), ca: undefined });
     await putArchive();
     expect(await world.ready()).toMatchObject({
@@ -188,7 +188,7 @@ describe("a private authority", () => {
 });
 
 describe("another server", () => {
-  test("a redirect to it shows no certificate, and the secret's authority does not count there", async () => {
+  test("a redirect to it shows no certificate, and the secret's authority does not count there [source.tls.host]", async () => {
     const second = await startMutualTlsFront(() => target, { ca, server });
     answer = () => ({ status: 302, headers: { location: `${second.url}/a.tar.gz` } });
     keep(own());
@@ -219,7 +219,7 @@ describe("a secret whose certificate cannot be used", () => {
   ];
 
   test.each(cases)(
-    "a certificate that %s is refused by name, before anybody is asked",
+    "a certificate that %s is refused by name, before anybody is asked [source.tls.unusable]",
     async (_what, more, message) => {
       const used = { ...own(), ...(await more()) };
       keep(used);

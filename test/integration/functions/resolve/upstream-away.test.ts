@@ -79,7 +79,7 @@ describe("git", () => {
     goAway();
   });
 
-  test("the branch fails within its time, and its artifact stays", async () => {
+  test("the branch fails within its time, and its artifact stays [source.away.last-good]", async () => {
     const row = await world.resolve();
     expect(readyOf(row)).toMatchObject({ status: "False", reason: "GitOperationFailed" });
     expect(await textsOf()).toEqual(["deploy/a.yaml: two"]);
@@ -184,7 +184,7 @@ describe("a registry", () => {
   });
 });
 
-test("a version of a chart that the Source had is pinned while its repository is away, and a range is not", async () => {
+test("a version of a chart that the Source had is pinned while its repository is away, and a range is not [source.reference.stored]", async () => {
   const files: Record<string, Uint8Array | string> = {};
   const server: FileServer = await startFileServer(({ url }) => {
     const body = files[url];

@@ -31,7 +31,7 @@ function fingerprintOf({ publicKey }: Signer): string {
 
 describe.skipIf(!hasKeygen)("a Source that verifies commits (with ssh-keygen)", () => {
   test.each(["ed25519", "ecdsa", "ecdsa521", "rsa"] as const)(
-    "a commit of a trusted %s key is stored",
+    "a commit of a trusted %s key is stored [source.verify.commit]",
     async (type) => {
       const signer = sshSigner(type);
       const oid = at.made.commit("a: 1", signer);
@@ -52,7 +52,7 @@ describe.skipIf(!hasKeygen)("a Source that verifies commits (with ssh-keygen)", 
     },
   );
 
-  test("a commit without a signature is refused, and the last good one stays", async () => {
+  test("a commit without a signature is refused, and the last good one stays [source.verify.last-good]", async () => {
     const good = at.made.commit("a: 1", bot);
     await at.world.put(specOf("HEAD", [bot]));
     await at.world.resolve();
@@ -68,7 +68,7 @@ describe.skipIf(!hasKeygen)("a Source that verifies commits (with ssh-keygen)", 
     });
   });
 
-  test("a commit of another key is refused with its fingerprint", async () => {
+  test("a commit of another key is refused with its fingerprint [source.verify.unknown-key]", async () => {
     at.made.commit("a: 1", stranger);
     await at.world.put(specOf("HEAD", [bot]));
     await expectRefused(
@@ -77,14 +77,14 @@ describe.skipIf(!hasKeygen)("a Source that verifies commits (with ssh-keygen)", 
     );
   });
 
-  test("a signed commit with one changed byte is refused", async () => {
+  test("a signed commit with one changed byte is refused [source.verify.changed]", async () => {
     at.made.commit("a: 1", bot);
     at.made.replace("refs/heads/main", "commit", (commit) => commit.replace("Change a", "Change b"));
     await at.world.put(specOf("HEAD", [bot]));
     await expectRefused("SignatureInvalid", "does not fit its content: it was changed after it was signed");
   });
 
-  test("a signature that was moved to a commit of other files is refused", async () => {
+  test("a signature that was moved to a commit of other files is refused [source.verify.changed]", async () => {
     at.made.commit("a: 1", bot);
     const signature = /gpgsig (?:.*\n)(?: .*\n)*/.exec(at.made.git("cat-file", "commit", "HEAD"))?.[0] ?? "";
     at.made.commit("evil: 1");
@@ -100,7 +100,7 @@ describe.skipIf(!hasKeygen)("a Source that verifies commits (with ssh-keygen)", 
     await expectRefused("SignatureInvalid", "has a signature that is damaged");
   });
 
-  test("during a rotation both keys count, and removing one verifies the present commit again", async () => {
+  test("during a rotation both keys count, and removing one verifies the present commit again [source.verify.again]", async () => {
     const old = sshSigner("rsa");
     at.made.commit("a: 1", old);
     await at.world.put(specOf("HEAD", [old, bot]));
@@ -113,7 +113,7 @@ describe.skipIf(!hasKeygen)("a Source that verifies commits (with ssh-keygen)", 
     expect((await at.world.resolve()).status.artifact?.digest).not.toBe(artifact?.digest);
   });
 
-  test("verification that is switched on later verifies the present commit, and one that is switched off says nothing", async () => {
+  test("verification that is switched on later verifies the present commit, and one that is switched off says nothing [source.verify.again]", async () => {
     at.made.commit("a: 1");
     const { git } = specOf("HEAD", [bot]);
     const { verify: _verify, ...open } = git;
@@ -131,7 +131,7 @@ describe.skipIf(!hasKeygen)("a Source that verifies commits (with ssh-keygen)", 
     expect(Object.keys(conditionsOf(await at.world.resolve()))).toEqual(["Ready", "ArtifactInStorage"]);
   });
 
-  test("a git server that is away leaves the last word about the signature", async () => {
+  test("a git server that is away leaves the last word about the signature [source.verify.away]", async () => {
     at.made.commit("a: 1", bot);
     await at.world.put(specOf("HEAD", [bot]));
     await at.world.resolve();
@@ -145,7 +145,7 @@ describe.skipIf(!hasKeygen)("a Source that verifies commits (with ssh-keygen)", 
     });
   });
 
-  test("an artifact that was lost is stored again only after another verification", async () => {
+  test("an artifact that was lost is stored again only after another verification [source.verify.again]", async () => {
     at.made.commit("a: 1", bot);
     await at.world.put(specOf("HEAD", [bot]));
     await at.world.resolve();
@@ -160,7 +160,7 @@ describe.skipIf(!hasKeygen)("a Source that verifies commits (with ssh-keygen)", 
 describe.skipIf(!hasKeygen)("a Source that verifies tags (with ssh-keygen)", () => {
   const version = { semver: ">=1" };
 
-  test("a signed tag of an unsigned commit is stored", async () => {
+  test("a signed tag of an unsigned commit is stored [source.verify.tag]", async () => {
     const oid = at.made.commit("a: 1");
     at.made.tag("v1.0.0", bot);
     await at.world.put(specOf("Tag", [bot], version));
@@ -175,7 +175,7 @@ describe.skipIf(!hasKeygen)("a Source that verifies tags (with ssh-keygen)", () 
     expect(at.fetched).toHaveLength(2);
   });
 
-  test("a lightweight tag is refused, until a signed tag takes its place at the same commit", async () => {
+  test("a lightweight tag is refused, until a signed tag takes its place at the same commit [source.verify.lightweight]", async () => {
     at.made.commit("a: 1", bot);
     at.made.tag("v1.0.0", "lightweight");
     await at.world.put(specOf("Tag", [bot], { tag: "v1.0.0" }));
@@ -190,7 +190,7 @@ describe.skipIf(!hasKeygen)("a Source that verifies tags (with ssh-keygen)", () 
     await expectRefused("SignatureMissing", "is not signed");
   });
 
-  test("a signed tag with one changed byte is refused", async () => {
+  test("a signed tag with one changed byte is refused [source.verify.changed]", async () => {
     at.made.commit("a: 1");
     at.made.tag("v1.0.0", bot);
     at.made.replace("refs/tags/v1.0.0", "tag", (tag) => tag.replace("Ana", "Eve"));
@@ -198,7 +198,7 @@ describe.skipIf(!hasKeygen)("a Source that verifies tags (with ssh-keygen)", () 
     await expectRefused("SignatureInvalid", "does not fit its content");
   });
 
-  test("a signed tag that is pushed again as a higher version is refused", async () => {
+  test("a signed tag that is pushed again as a higher version is refused [source.verify.changed]", async () => {
     at.made.commit("a: 1");
     const old = at.made.tag("v1.0.0", bot);
     at.made.commit("a: 2");
@@ -210,7 +210,7 @@ describe.skipIf(!hasKeygen)("a Source that verifies tags (with ssh-keygen)", () 
     expect(conditionsOf(await at.world.resolve()).Ready?.message).toContain("was signed under the name v1.0.0");
   });
 
-  test("a stricter mode verifies the present commit too, and needs both signatures", async () => {
+  test("a stricter mode verifies the present commit too, and needs both signatures [source.verify.both]", async () => {
     at.made.commit("a: 1");
     at.made.tag("v1.0.0", bot);
     await at.world.put(specOf("Tag", [bot], version));

@@ -54,13 +54,16 @@ describe.skipIf(!hasGpg)("signatures of GnuPG (with gpg)", () => {
     ana = gpgSigner("Ana Botta <ana@acme.io>");
   });
 
-  test.each(["ed25519", "rsa3072"] as const)("a commit that gpg signed with a key of %s is stored", async (type) => {
-    const signer = gpgSigner("Bo <bo@acme.io>", { type });
-    const oid = at.made.commit("a: 1", signer);
-    await at.world.put(at.specOf("HEAD", [bot.publicKey, signer.publicKey]));
-    await expectVerified(`verified commit ${oid} with the key ${signer.key} of Bo <bo@acme.io> (mode HEAD)`);
-    expect(at.fetched).toEqual([`${oid} `, `${oid} .`]);
-  });
+  test.each(["ed25519", "rsa3072"] as const)(
+    "a commit that gpg signed with a key of %s is stored [source.verify.commit]",
+    async (type) => {
+      const signer = gpgSigner("Bo <bo@acme.io>", { type });
+      const oid = at.made.commit("a: 1", signer);
+      await at.world.put(at.specOf("HEAD", [bot.publicKey, signer.publicKey]));
+      await expectVerified(`verified commit ${oid} with the key ${signer.key} of Bo <bo@acme.io> (mode HEAD)`);
+      expect(at.fetched).toEqual([`${oid} `, `${oid} .`]);
+    },
+  );
 
   test("a tag that gpg signed is stored, and a changed one, another name and a lightweight tag are refused", async () => {
     const oid = at.made.commit("a: 1");
@@ -112,7 +115,7 @@ describe.skipIf(!hasGpg)("signatures of GnuPG (with gpg)", () => {
 });
 
 describe("signatures of keys that do not count", () => {
-  test("a commit of an unknown key is refused with its fingerprint", async () => {
+  test("a commit of an unknown key is refused with its fingerprint [source.verify.unknown-key]", async () => {
     const stranger = await pgpKey();
     const oid = await commitSigned("a: 1", signedBy([stranger]));
     await at.world.put(at.specOf("HEAD", [bot.publicKey]));
@@ -122,7 +125,7 @@ describe("signatures of keys that do not count", () => {
     );
   });
 
-  test("a key that has expired is refused, also for what it signed before, until it is extended", async () => {
+  test("a key that has expired is refused, also for what it signed before, until it is extended [source.verify.expired]", async () => {
     const old = await pgpKey({ madeBefore: 20, validFor: 10 });
     await commitSigned("a: 1", signedBy([old], { before: 15 }));
     await at.world.put(at.specOf("HEAD", [old.publicKey]));
@@ -142,7 +145,7 @@ describe("signatures of keys that do not count", () => {
     await expectRefused("SignatureKeyExpired", "before it signed");
   });
 
-  test("a verified revision stays when its key expires, and the next one is refused", async () => {
+  test("a verified revision stays when its key expires, and the next one is refused [source.verify.expired]", async () => {
     const key = await pgpKey({ madeBefore: 1, validFor: 2 });
     await commitSigned("a: 1", signedBy([key]));
     await at.world.put(at.specOf("HEAD", [key.publicKey]));
@@ -159,7 +162,7 @@ describe("signatures of keys that do not count", () => {
   test.each([
     ["that was stolen", enums.reasonForRevocation.keyCompromised],
     ["that was replaced", enums.reasonForRevocation.keySuperseded],
-  ])("a revoked key %s is refused, whenever it signed", async (_legend, flag) => {
+  ])("a revoked key %s is refused, whenever it signed [source.verify.revoked]", async (_legend, flag) => {
     const key = await pgpKey({ madeBefore: 20 });
     await commitSigned("a: 1", signedBy([key], { before: 10 }));
     await at.world.put(at.specOf("HEAD", [key.publicKey]));
@@ -170,7 +173,7 @@ describe("signatures of keys that do not count", () => {
     await expectRefused("SignatureKeyRevoked", `the key ${key.fingerprint}, which is revoked`);
   });
 
-  test("a signature of a signing subkey counts with the name of its key, until the subkey is revoked", async () => {
+  test("a signature of a signing subkey counts with the name of its key, until the subkey is revoked [source.verify.revoked]", async () => {
     const key = await pgpKey({ signingSubkey: true, madeBefore: 3 });
     const oid = await commitSigned("a: 1", signedBy([key]));
     await at.world.put(at.specOf("HEAD", [key.publicKey]));
@@ -191,14 +194,14 @@ describe("signatures of keys that do not count", () => {
 });
 
 describe("signatures that do not count", () => {
-  test("a signature over SHA-1 is refused as weak", async () => {
+  test("a signature over SHA-1 is refused as weak [source.verify.weak]", async () => {
     const rsa = await pgpKey({ rsaBits: 2048 });
     await commitSigned("a: 1", (commit) => signWith(commit, rsa, enums.hash.sha1));
     await at.world.put(at.specOf("HEAD", [rsa.publicKey]));
     await expectRefused("SignatureWeak", "has a signature that uses SHA-1, which is not accepted");
   });
 
-  test("two signatures are refused, also when the second one is of a trusted key", async () => {
+  test("two signatures are refused, also when the second one is of a trusted key [source.verify.changed]", async () => {
     const stranger = await pgpKey();
     await commitSigned("a: 1", signedBy([bot, stranger]));
     await at.world.put(at.specOf("HEAD", [bot.publicKey, stranger.publicKey]));
@@ -211,7 +214,7 @@ describe("signatures that do not count", () => {
     await expectRefused("SignatureInvalid", "does not fit its content");
   });
 
-  test("a signature of the future is refused, and a clock that is two minutes ahead is forgiven", async () => {
+  test("a signature of the future is refused, and a clock that is two minutes ahead is forgiven [source.verify.changed]", async () => {
     await at.world.put(at.specOf("HEAD", [bot.publicKey]));
     await commitSigned("a: 1", signedBy([bot], { before: -1 }));
     await expectRefused("SignatureInvalid", "in the future");

@@ -64,7 +64,7 @@ async function deliver(token: string | undefined, { body = "", path = at, scheme
 const b64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 describe("a token of OpenID Connect", () => {
-  test("a token whose claims fit polls the listed Sources, as far as the body does not say less", async () => {
+  test("a token whose claims fit polls the listed Sources, as far as the body does not say less [receiver.token]", async () => {
     const token = await issuer.sign(shop);
     expect(await deliver(token)).toMatchObject(accepted);
     expect(await deliver(token, { scheme: "bearer" })).toMatchObject(accepted);
@@ -77,7 +77,7 @@ describe("a token of OpenID Connect", () => {
     expect(world.lines.join()).not.toContain(token);
   });
 
-  test("a claim must fit its pattern as a whole, and must be a text, a truth value or a number", async () => {
+  test("a claim must fit its pattern as a whole, and must be a text, a truth value or a number [receiver.token]", async () => {
     for (const claims of [
       {},
       { repository: "acme/shop" },
@@ -141,7 +141,7 @@ describe("a token of OpenID Connect", () => {
     ["a date in the future", { iat: now + 61 }, "iat is"],
     ["no date", { iat: undefined }, "iat is missing"],
     ["a date of two days ago", { iat: now - 2 * 86_400, exp: now + 86_400 }, "iat is"],
-  ])("a token with %s is refused without detail, and the log says why", async (_what, claims, why) => {
+  ])("a token with %s is refused without detail, and the log says why [receiver.token]", async (_what, claims, why) => {
     expect(await deliver(await issuer.sign({ ...shop, ...claims }))).toEqual(refused);
     expect(world.lines.at(-1)).toContain(why);
     expect(world.lines.at(-1)).toContain('"kind":"Receiver","namespace":"shop","name":"ci"');
@@ -163,7 +163,7 @@ describe("a token of OpenID Connect", () => {
     expect(await deliver(await issuer.sign(shop, { alg, kid: "second", key }))).toMatchObject(accepted);
   });
 
-  test("a token that nobody signed, or that is signed with what everybody knows, is refused", async () => {
+  test("a token that nobody signed, or that is signed with what everybody knows, is refused [receiver.token-signature]", async () => {
     const claims = b64({ ...shop, iss: issuer.url, aud: "starling", iat: now, exp: now + 300 });
     const none = `${b64({ alg: "none" })}.${claims}.`;
     const noneOdd = `${b64({ alg: "nOnE", kid: "first" })}.${claims}.AA`;
@@ -181,7 +181,7 @@ describe("a token of OpenID Connect", () => {
     expect(await deliver(`${start}.${claims}.${signature.slice(0, -4)}`)).toEqual(refused);
   });
 
-  test("nothing in the head of a token says where its key is", async () => {
+  test("nothing in the head of a token says where its key is [receiver.token-signature]", async () => {
     const stranger = await startTokenIssuer(world.now);
     const [own = {}] = stranger.keys;
     for (const head of [
@@ -228,7 +228,7 @@ describe("the keys of an issuer", () => {
   };
   const unknown = async (kid: string) => issuer.sign(shop, { kid });
 
-  test("tokens of keys that nobody has ask the issuer once a minute at most", async () => {
+  test("tokens of keys that nobody has ask the issuer once a minute at most [receiver.issuer]", async () => {
     await deliver(await issuer.sign(shop));
     expect(issuer.asked()).toHaveLength(2);
     for (const kid of ["a", "b", "c"]) expect(await deliver(await unknown(kid))).toEqual(refused);
@@ -240,7 +240,7 @@ describe("the keys of an issuer", () => {
     expect(issuer.asked()).toEqual([]);
   });
 
-  test("a new key counts as soon as a token names it, and a withdrawn key for ten minutes", async () => {
+  test("a new key counts as soon as a token names it, and a withdrawn key for ten minutes [receiver.issuer]", async () => {
     expect(await deliver(await issuer.sign(shop))).toMatchObject(accepted);
     minutes(2);
     const key = await issuer.publish("second", "ES256");
@@ -254,7 +254,7 @@ describe("the keys of an issuer", () => {
     expect(await deliver(await issuer.sign(fresh(), renewed))).toMatchObject(accepted);
   });
 
-  test("an issuer that does not answer is asked once a minute, and its last keys count for an hour", async () => {
+  test("an issuer that does not answer is asked once a minute, and its last keys count for an hour [receiver.issuer]", async () => {
     await deliver(await issuer.sign(shop));
     issuer.instead.set(discoveryPath, "silent");
     minutes(30);
@@ -310,7 +310,7 @@ describe("the keys of an issuer", () => {
     await other.stop();
   });
 
-  test("a private address is not asked", async () => {
+  test("a private address is not asked [receiver.issuer]", async () => {
     world.http = new GuardedHttpRemote({ rules: addressRules("") });
     expect(await deliver(await issuer.sign(shop))).toMatchObject({ status: 503, woken: [] });
     expect(issuer.asked()).toEqual([]);
@@ -352,7 +352,7 @@ describe("Google's Pub/Sub", () => {
   const digest = `${app}@sha256:${"6".repeat(64)}`;
   const inserted = pushed({ action: "INSERT", digest, tag: `${app}:1.4.0` });
 
-  test("a pushed image polls the Sources that can take it", async () => {
+  test("a pushed image polls the Sources that can take it [receiver.google]", async () => {
     const token = await issuer.sign(genuine);
     const bare = await issuer.sign({ ...genuine, iss: "accounts.google.com" });
     for (const each of [token, bare])
@@ -378,7 +378,7 @@ describe("Google's Pub/Sub", () => {
     ["a text about that", { email_verified: "true" }],
     ["another audience", { aud: "https://hooks.example/r2" }],
     ["another issuer", { iss: "https://accounts.google.com.evil.example" }],
-  ])("a token of Google with %s is refused", async (_what, claims) => {
+  ])("a token of Google with %s is refused [receiver.google]", async (_what, claims) => {
     expect(await deliver(await issuer.sign({ ...genuine, ...claims }), { path, body: inserted })).toEqual(refused);
   });
 });

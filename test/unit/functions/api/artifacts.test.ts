@@ -57,7 +57,7 @@ beforeEach(async () => {
   await has(artifact(3, "1.4.0@sha256:abc"));
 });
 
-test("all artifacts are listed, the newest first, page by page, without a URL", async () => {
+test("all artifacts are listed, the newest first, page by page, without a URL [source.reading.list]", async () => {
   const { status, body } = await api.call("GET", `${path}?limit=3`);
   expect(status).toBe(200);
   expect(body.kind).toBe("ArtifactList");
@@ -95,14 +95,14 @@ describe("one artifact", () => {
     ["the time since which it was present", at(2), 2],
     ["a time in another zone", "2026-11-20T08:03:30+02:00", 1],
     ["the present time", "2026-11-20T08:00:00Z", 3],
-  ])("is named by %s", async (_, reference, digit) => {
+  ])("an artifact is named by %s [source.reading.named]", async (_, reference, digit) => {
     expect(await get(reference)).toMatchObject({ status: 200, body: { digest: digest(digit) } });
     const listed = await api.call("GET", `${path}?reference=${encodeURIComponent(reference)}`);
     expect(listed.body.items).toMatchObject([{ digest: digest(digit) }]);
     expect(listed.body.items[0]).not.toHaveProperty("url");
   });
 
-  test("an artifact has a URL for five minutes, its digest in a header, and its reader in the log", async () => {
+  test("an artifact has a URL for five minutes, its digest in a header, and its reader in the log [source.reading.url]", async () => {
     const { headers, body } = await api.answer(httpEvent("GET", `${path}/${commit(2)}`));
     expect(headers["starling-digest"]).toBe(digest(2));
     expect(JSON.parse(body)).toMatchObject({
@@ -139,7 +139,7 @@ describe("one artifact", () => {
 
   test.each([
     [
-      "a commit that it never had",
+      "a commit that it never had [source.reading.unknown]",
       "f".repeat(40),
       404,
       `had no revision ${"f".repeat(40)}; its revisions are known since ${at(1)}, and older ones are forgotten`,
@@ -152,7 +152,7 @@ describe("one artifact", () => {
     expect(answer.body).not.toHaveProperty("url");
   });
 
-  test("the beginning of several commits is refused, and the message names them", async () => {
+  test("the beginning of several commits is refused, and the message names them [source.reading.unknown]", async () => {
     const twin = `${commit(2).slice(0, 8)}${"e".repeat(32)}`;
     await had(artifact(5, `main@sha1:${twin}`), at(5));
     expect(await get(commit(2).slice(0, 8))).toMatchObject({

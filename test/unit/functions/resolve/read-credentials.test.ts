@@ -39,7 +39,7 @@ describe("the host for which a secret of git credentials is meant", () => {
     ["u@github.com", "https://github.com/acme/app"],
     ["*.github.com", "https://api.github.com/acme/app"],
     ["", "https://github.com/acme/app"],
-  ])("a secret for %j is not sent to %s", async (host, url) => {
+  ])("a secret for %j is not sent to %s [source.credentials.host]", async (host, url) => {
     await expect(read(url, { host, ...basic })).rejects.toMatchObject({
       code: "SecretMismatch",
       message: expect.not.stringContaining("s3cret"),
@@ -53,11 +53,14 @@ describe("the host for which a secret of git credentials is meant", () => {
     [[], "SecretMismatch"],
     ["shop", "SecretMismatch"],
     [null, "SecretMismatch"],
-  ])("a secret with the namespaces %j is sent only for Sources of these namespaces", async (namespaces, code) => {
-    const found = read("https://github.com/acme/app", { host: "github.com", namespaces, ...basic });
-    if (code === undefined) expect(await found).toMatchObject({ kind: "basic" });
-    else await expect(found).rejects.toMatchObject({ code, message: expect.stringContaining("namespace shop") });
-  });
+  ])(
+    "a secret with the namespaces %j is sent only for Sources of these namespaces [source.credentials.namespaces]",
+    async (namespaces, code) => {
+      const found = read("https://github.com/acme/app", { host: "github.com", namespaces, ...basic });
+      if (code === undefined) expect(await found).toMatchObject({ kind: "basic" });
+      else await expect(found).rejects.toMatchObject({ code, message: expect.stringContaining("namespace shop") });
+    },
+  );
 });
 
 describe("the prefix of the addresses for which a secret is meant", () => {
@@ -79,7 +82,7 @@ describe("the prefix of the addresses for which a secret is meant", () => {
     ["a prefix that is no text", "https://github.com/acme/app", { prefix: 5 }],
     ["an empty prefix", "https://github.com/acme/app", { prefix: "" }],
     ["another host beside it", "https://github.com/acme/app", { host: "gitlab.com", prefix }],
-  ])("a secret is not sent to %s", async (_what, url, binding) => {
+  ])("a secret is not sent to %s [source.credentials.prefix]", async (_what, url, binding) => {
     await expect(read(url, { ...binding, ...basic })).rejects.toMatchObject({
       code: "SecretMismatch",
       message: expect.not.stringContaining("s3cret"),
@@ -131,7 +134,7 @@ describe("a secret with two credentials", () => {
     await expect(found).rejects.toMatchObject({ message: expect.not.stringContaining("s3cret") });
   });
 
-  test("an entry cannot widen what the secret is for", async () => {
+  test("an entry cannot widen what the secret is for [source.credentials.host]", async () => {
     const credentials = [{ ...basic, host: "evil.example", prefix: "https://evil.example/" }];
     const found = read("https://evil.example/acme/app", { host, credentials });
     await expect(found).rejects.toMatchObject({ code: "SecretMismatch" });
@@ -238,7 +241,7 @@ describe("a secret that names no host", () => {
     ["a text in JSON", '"s3cret"', "bearer"],
     ["null", "null", "basic"],
   ] as const)(
-    "a secret with only %s is sent to no host, and the message says how to correct it",
+    "a secret with only %s is sent to no host, and the message says how to correct it [source.credentials.host]",
     async (_what, text, kind) => {
       const form = kind === "basic" ? '"username":"<user>","password":"<password>"' : '"token":"<token>"';
       await expect(read("https://github.com/acme/app", text, kind)).rejects.toMatchObject({
@@ -249,7 +252,7 @@ describe("a secret that names no host", () => {
   );
 });
 
-test("a corrected secret is read at once", async () => {
+test("a corrected secret is read at once [source.credentials.rotated]", async () => {
   const spec = sourceSpec.parse({ git: { url: "https://github.com/a/b", credentials: { secret, kind: "bearer" } } });
   const asked: boolean[] = [];
   const found = await readCredentials(

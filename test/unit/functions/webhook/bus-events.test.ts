@@ -62,7 +62,7 @@ async function polledBy(event: object): Promise<readonly string[]> {
   return polledNames(world.sender.take());
 }
 
-test("a moved reference polls the Sources of the repository in this region that follow it", async () => {
+test("a moved reference polls the Sources of the repository in this region that follow it [receiver.bus]", async () => {
   expect(await polledBy(moved)).toEqual(["main"]);
   const tag = { ...moved.detail, event: "referenceCreated", referenceType: "tag", referenceName: "1.2.0" };
   expect(await polledBy({ ...moved, detail: tag })).toEqual(["tags"]);
@@ -70,7 +70,7 @@ test("a moved reference polls the Sources of the repository in this region that 
   expect(await polledBy({ ...moved, detail: gone })).toEqual(["main"]);
 });
 
-test("a pushed image polls the Sources of the repository in its account and region that can take the tag", async () => {
+test("a pushed image polls the Sources of the repository in its account and region that can take the tag [receiver.bus]", async () => {
   expect(await polledBy(pushed)).toEqual(["image", "range"]);
   const { "image-tag": _tag, ...untagged } = pushed.detail;
   expect(await polledBy({ ...pushed, detail: untagged })).toEqual(["image", "latest", "range"]);
@@ -82,7 +82,7 @@ test("repositories in China have addresses of their own", async () => {
   expect(await polledBy({ ...moved, region: "cn-north-1" })).toEqual(["china"]);
 });
 
-test("a request over HTTP with the content of such an event proves nothing", async () => {
+test("a request over HTTP with the content of such an event proves nothing [receiver.bus]", async () => {
   const body = JSON.stringify(moved);
   for (const rawPath of ["/hook/github", "/hook/generic", "/hook/codecommit", `/hook/r/${"0".repeat(40)}`]) {
     const answer = await world.handle({ version: "2.0", rawPath, headers: {}, body, isBase64Encoded: false });

@@ -27,7 +27,7 @@ const bodies = fc.oneof(
 const usual = new Set([200, 202, 400]);
 
 test.each(propertySeeds)(
-  "any body of a genuine sender gets an answer, and it wakes no Source of another repository (STARLING_PROPERTY_SEED=%i)",
+  "any body of a genuine sender gets an answer, and it wakes no Source of another repository (STARLING_PROPERTY_SEED=%i) [receiver.body]",
   async (seed) => {
     const world = new WebhookWorld();
     world.secret = JSON.stringify(["s3cret", token]);
@@ -66,7 +66,7 @@ test.each(propertySeeds)(
 );
 
 test.each(propertySeeds)(
-  "no header proves a sender who does not know the secret (STARLING_PROPERTY_SEED=%i)",
+  "no header proves a sender who does not know the secret (STARLING_PROPERTY_SEED=%i) [receiver.proof]",
   async (seed) => {
     const world = new WebhookWorld();
     world.secret = JSON.stringify(["s3cret", token]);

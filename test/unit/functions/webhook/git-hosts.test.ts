@@ -76,7 +76,7 @@ describe("a recorded delivery of each kind of sender", () => {
     ["generic", "many", ["main", "old", "tags"]],
     ["generic", "any", ["main", "old", "tags"]],
   ];
-  test.each(events)("%s, %s: it wakes %j", async (name, event, wakes) => {
+  test.each(events)("%s, %s: it wakes %j [receiver.forges]", async (name, event, wakes) => {
     await follow(name);
     const delivered = recorded(name, event, secretOf(name));
     expect(await wokenBy(delivered)).toEqual(wakes);
@@ -89,37 +89,43 @@ describe("a recorded delivery of each kind of sender", () => {
     );
   });
 
-  test.each(names)("%s: with a wrong, a missing or an empty proof it is refused without detail", async (name) => {
-    await follow(name);
-    const refused = { status: 401, body: '{"message":"unauthorized"}', woken: [] };
-    const { body, host, headers } = recorded(name, "push", secretOf(name));
-    const proof = Object.keys(senders[name].prove(secretOf(name), body));
-    expect(await world.deliver(recorded(name, "push", "whsec_b3RoZXI="))).toEqual(refused);
-    for (const header of proof) {
-      const { [header]: _taken, ...others } = headers;
-      expect(await world.deliver({ host, body, headers: others })).toEqual(refused);
-      for (const value of [
-        "",
-        "sha256=",
-        "sha1=",
-        "Basic",
-        "Basic Og==",
-        "v1,",
-        "0".repeat(64),
-        `sha256=${"0".repeat(64)}`,
-      ])
-        expect(await world.deliver({ host, body, headers: { ...headers, [header]: value } })).toEqual(refused);
-    }
-  });
+  test.each(names)(
+    "%s: with a wrong, a missing or an empty proof it is refused without detail [receiver.proof]",
+    async (name) => {
+      await follow(name);
+      const refused = { status: 401, body: '{"message":"unauthorized"}', woken: [] };
+      const { body, host, headers } = recorded(name, "push", secretOf(name));
+      const proof = Object.keys(senders[name].prove(secretOf(name), body));
+      expect(await world.deliver(recorded(name, "push", "whsec_b3RoZXI="))).toEqual(refused);
+      for (const header of proof) {
+        const { [header]: _taken, ...others } = headers;
+        expect(await world.deliver({ host, body, headers: others })).toEqual(refused);
+        for (const value of [
+          "",
+          "sha256=",
+          "sha1=",
+          "Basic",
+          "Basic Og==",
+          "v1,",
+          "0".repeat(64),
+          `sha256=${"0".repeat(64)}`,
+        ])
+          expect(await world.deliver({ host, body, headers: { ...headers, [header]: value } })).toEqual(refused);
+      }
+    },
+  );
 
-  test.each(names)("%s: an empty, missing or malformed secret refuses every sender", async (name) => {
-    await follow(name);
-    for (const secret of ["", "[]", '[""]', "{}", '{"gitlab":[""]}', '{"nowhere":["s3cret"]}', "null"]) {
-      world.secret = secret;
-      for (const proof of ["", "whsec_", "s3cret"])
-        expect(await world.deliver(recorded(name, "push", proof))).toMatchObject({ status: 503, woken: [] });
-    }
-  });
+  test.each(names)(
+    "%s: an empty, missing or malformed secret refuses every sender [receiver.empty-secret]",
+    async (name) => {
+      await follow(name);
+      for (const secret of ["", "[]", '[""]', "{}", '{"gitlab":[""]}', '{"nowhere":["s3cret"]}', "null"]) {
+        world.secret = secret;
+        for (const proof of ["", "whsec_", "s3cret"])
+          expect(await world.deliver(recorded(name, "push", proof))).toMatchObject({ status: 503, woken: [] });
+      }
+    },
+  );
 
   test.each(names)("%s: either of two secrets is enough", async (name) => {
     await follow(name);
@@ -139,7 +145,7 @@ describe("a recorded delivery of each kind of sender", () => {
   });
 
   test.each(names.filter((name) => name !== "gitlab" && name !== "azureDevops"))(
-    "%s: a body that was changed after signing is refused",
+    "%s: a body that was changed after signing is refused [receiver.raw-body]",
     async (name) => {
       await follow(name);
       const delivered = recorded(name, "push", secretOf(name));
@@ -147,27 +153,33 @@ describe("a recorded delivery of each kind of sender", () => {
     },
   );
 
-  test.each(names)("%s: a body that is no push is refused after its sender is verified", async (name) => {
-    for (const body of ["", "{", "[]", "null", "1", '{"ref":1}', '{"ping":1}', '{"eventType":"git.push"}']) {
-      const secret = secretOf(name);
-      expect(await world.deliver(signed(name, { body, secret }))).toMatchObject({ status: 400, woken: [] });
-    }
-  });
+  test.each(names)(
+    "%s: a body that is no push is refused after its sender is verified [receiver.body]",
+    async (name) => {
+      for (const body of ["", "{", "[]", "null", "1", '{"ref":1}', '{"ping":1}', '{"eventType":"git.push"}']) {
+        const secret = secretOf(name);
+        expect(await world.deliver(signed(name, { body, secret }))).toMatchObject({ status: 400, woken: [] });
+      }
+    },
+  );
 
-  test.each(names)("%s: no commit, secret or proof of a delivery is passed on or logged", async (name) => {
-    await follow(name);
-    const delivered = recorded(name, "push", secretOf(name));
-    const { woken } = await world.deliver(delivered);
-    const passedOn = `${JSON.stringify(woken)}${world.lines.join()}`;
-    expect(passedOn).toContain("push received");
-    expect(passedOn).not.toMatch(/6113728f|5d3f1f4a|s3cret|whsec_|sha256|Basic/);
-  });
+  test.each(names)(
+    "%s: no commit, secret or proof of a delivery is passed on or logged [receiver.hint]",
+    async (name) => {
+      await follow(name);
+      const delivered = recorded(name, "push", secretOf(name));
+      const { woken } = await world.deliver(delivered);
+      const passedOn = `${JSON.stringify(woken)}${world.lines.join()}`;
+      expect(passedOn).toContain("push received");
+      expect(passedOn).not.toMatch(/6113728f|5d3f1f4a|s3cret|whsec_|sha256|Basic/);
+    },
+  );
 });
 
 describe("a SHA-1", () => {
   const sha1 = (body: string) => `sha1=${createHmac("sha1", "s3cret").update(body).digest("hex")}`;
   test.each(["github", "gitea", "bitbucket", "bitbucketServer", "generic"] as const)(
-    "%s: it alone is refused",
+    "%s: it alone is refused [receiver.sha1]",
     async (name) => {
       await follow(name);
       const { headers: _signed, ...delivered } = recorded(name, "push");
@@ -283,7 +295,7 @@ describe("addresses in bodies", () => {
     return signed(name, { body: replaced.reduce((text, [from, to]) => text.replaceAll(from, to), body) });
   };
 
-  test("an SSH address matches a Source with the https address", async () => {
+  test("an SSH address matches a Source with the https address [receiver.address]", async () => {
     await world.addSource("github", { url: repositories.github });
     await world.addSource("gitlab", { url: repositories.gitlab });
     const onlySsh: readonly (readonly [string, string])[] = [

@@ -27,7 +27,7 @@ async function deliver(at: string, delivered: ReturnType<typeof recorded>) {
 const push = (secret = "s3cret") => recorded("github", "push", secret);
 
 describe("the sender of a Receiver", () => {
-  test("only the listed Sources that the push can change are polled", async () => {
+  test("only the listed Sources that the push can change are polled [receiver.sources]", async () => {
     await world.addSource("tags", { url, ref: { semver: ">=1" } });
     await world.addSource("elsewhere", { url: "https://github.com/acme/fleet2", ref: { branch: "main" } });
     const at = await world.addReceiver("app", { provider: "github", sources: ["main", "tags", "elsewhere", "none"] });
@@ -35,7 +35,7 @@ describe("the sender of a Receiver", () => {
     expect(await deliver(at, recorded("github", "tag"))).toMatchObject({ status: 202, woken: ["tags"] });
   });
 
-  test("a selector takes the Sources of the Receiver's namespace that have the labels", async () => {
+  test("a selector takes the Sources of the Receiver's namespace that have the labels [receiver.namespace]", async () => {
     const at = await world.addReceiver("app", {
       provider: "github",
       sources: [{ selector: { matchLabels: { team: "web" } } }],
@@ -45,12 +45,12 @@ describe("the sender of a Receiver", () => {
     expect(await deliver(at, push())).toMatchObject({ status: 202, woken: ["other"] });
   });
 
-  test("a Receiver of another namespace polls nothing of this one", async () => {
+  test("a Receiver of another namespace polls nothing of this one [receiver.namespace]", async () => {
     const at = await world.addReceiver("app", { provider: "github", namespace: "rogue" });
     expect(await deliver(at, push())).toMatchObject({ status: 202, woken: [] });
   });
 
-  test("either of two secrets proves a sender, and each Receiver has its own", async () => {
+  test("either of two secrets proves a sender, and each Receiver has its own [receiver.two-secrets]", async () => {
     world.tokens.two = '{"token":"second"}';
     const both = await world.addReceiver("both", { provider: "github", secrets: ["one", "two"] });
     const second = await world.addReceiver("second", { provider: "github", secrets: ["two"] });
@@ -63,14 +63,14 @@ describe("the sender of a Receiver", () => {
     expect(await deliver(both, push("third"))).toMatchObject({ status: 401, woken: [] });
   });
 
-  test("while one of two secrets has no value, the other one counts, and any other sender comes again", async () => {
+  test("while one of two secrets has no value, the other one counts, and any other sender comes again [receiver.two-secrets]", async () => {
     const at = await world.addReceiver("app", { provider: "github", secrets: ["one", "gone"] });
     expect(await deliver(at, push())).toMatchObject({ status: 202, woken: ["main"] });
     expect(await deliver(at, push("second"))).toMatchObject({ status: 503, woken: [] });
   });
 
   test.each(["", '""', "s3cret", "{}", '{"token":""}', '{"token":1}', '["s3cret"]', "null"])(
-    "a secret with the value %j refuses every sender",
+    "a secret with the value %j refuses every sender [receiver.empty-secret]",
     async (text) => {
       world.tokens.one = text;
       const at = await world.addReceiver("app", { provider: "github" });
@@ -82,7 +82,7 @@ describe("the sender of a Receiver", () => {
     },
   );
 
-  test("a secret that names namespaces is for Receivers of these alone", async () => {
+  test("a secret that names namespaces is for Receivers of these alone [receiver.secret-namespaces]", async () => {
     world.tokens.one = '{"token":"s3cret","namespaces":["shop"]}';
     const own = await world.addReceiver("app", { provider: "github" });
     const foreign = await world.addReceiver("app", { provider: "github", namespace: "rogue" });
@@ -103,7 +103,7 @@ describe("the sender of a Receiver", () => {
     generic: "https://git.example.com/acme/fleet",
   };
   test.each(Object.keys(senders) as readonly SenderName[])(
-    "%s: a good proof counts; a bad, a missing and an empty one are refused without detail",
+    "%s: a good proof counts; a bad, a missing and an empty one are refused without detail [receiver.proof]",
     async (name) => {
       const secret = name === "gitlabSigned" ? token : "s3cret";
       world.tokens.one = JSON.stringify({ token: secret });
@@ -122,7 +122,7 @@ describe("the sender of a Receiver", () => {
     },
   );
 
-  test("nothing in a request chooses another kind of sender", async () => {
+  test("nothing in a request chooses another kind of sender [receiver.fixed-provider]", async () => {
     world.tokens.one = '{"token":"s3cret"}';
     const at = await world.addReceiver("app", { provider: "github" });
     const delivered = push();
@@ -136,13 +136,13 @@ describe("the sender of a Receiver", () => {
 });
 
 describe("the URL of a Receiver", () => {
-  test("an unknown id, and anything that is none, is not found", async () => {
+  test("an unknown id, and anything that is none, is not found [receiver.url]", async () => {
     const at = await world.addReceiver("app", { provider: "github" });
     for (const id of ["0".repeat(40), "", "app", "shop", `${at.slice(2)}0`, at.slice(2, -1), "r", "../github"])
       expect(await deliver(`r/${id}`, push())).toEqual({ status: 404, body: '{"message":"not found"}', woken: [] });
   });
 
-  test("a suspended Receiver refuses its senders until it is resumed, and polls no suspended Source", async () => {
+  test("a suspended Receiver refuses its senders until it is resumed, and polls no suspended Source [receiver.suspended]", async () => {
     const at = await world.addReceiver("app", { provider: "github", operations: { suspended } });
     expect(await deliver(at, push())).toEqual({ status: 503, body: '{"message":"suspended"}', woken: [] });
     const until = { suspended: { ...suspended, until: "2026-01-01T00:30:00.000Z" } };
@@ -152,7 +152,7 @@ describe("the URL of a Receiver", () => {
     expect(await deliver(over, push())).toMatchObject({ status: 202, woken: [] });
   });
 
-  test("a body of 3 MiB is read, and one byte more is refused before any row or secret is read", async () => {
+  test("a body of 3 MiB is read, and one byte more is refused before any row or secret is read [receiver.size]", async () => {
     const at = await world.addReceiver("app", { provider: "github" });
     const { headers, body } = push();
     const large = `${body}${" ".repeat(3 * 1024 * 1024 - Buffer.byteLength(body))}`;
@@ -164,7 +164,7 @@ describe("the URL of a Receiver", () => {
     }
   });
 
-  test("a ping is answered, and other events wake nothing", async () => {
+  test("a ping is answered, and other events wake nothing [receiver.ping]", async () => {
     const at = await world.addReceiver("app", { provider: "github" });
     expect(await deliver(at, recorded("github", "ping"))).toMatchObject({ status: 200, woken: [] });
     const delivered = push();
@@ -172,7 +172,7 @@ describe("the URL of a Receiver", () => {
     expect(await deliver(at, { ...delivered, headers })).toMatchObject({ status: 202, woken: [] });
   });
 
-  test("only the events that a Receiver names are followed", async () => {
+  test("only the events that a Receiver names are followed [receiver.events]", async () => {
     await world.addSource("main", { url: "https://gitlab.example.com/acme/fleet", ref: { branch: "main" } });
     const tags = await world.addReceiver("tags", { provider: "gitlab", events: ["Tag Push Hook"] });
     const pushes = await world.addReceiver("pushes", { provider: "gitlab", events: ["push hook"] });
@@ -180,7 +180,7 @@ describe("the URL of a Receiver", () => {
     expect(await deliver(pushes, recorded("gitlab", "push"))).toMatchObject({ status: 202, woken: ["main"] });
   });
 
-  test("a program's signed delivery without an address, or without a body, polls every listed Source", async () => {
+  test("a program's signed delivery without an address, or without a body, polls every listed Source [receiver.generic]", async () => {
     await world.addSourceOf("files", sourceSpec.parse({ archive: { url, sha256: "0".repeat(64) } }));
     const at = await world.addReceiver("app", { provider: "generic", sources: ["main", "files"] });
     for (const body of ["", "{}", '{"build":17}'])
@@ -190,7 +190,7 @@ describe("the URL of a Receiver", () => {
     expect(await deliver(at, signed("generic", { body: "not JSON" }))).toMatchObject({ status: 400, woken: [] });
   });
 
-  test("a replay costs the same polls again, and no commit of a body is used", async () => {
+  test("a replay costs the same polls again, and no commit of a body is used [receiver.hint]", async () => {
     const at = await world.addReceiver("app", { provider: "github" });
     const first = await deliver(at, push());
     expect(await deliver(at, push())).toEqual(first);

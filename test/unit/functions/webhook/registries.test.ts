@@ -85,13 +85,13 @@ async function follow(provider: ProviderName, host: string): Promise<string> {
 describe.each(deliveries)("%s", (_what, provider, name, prove, host) => {
   const body = fixture(name);
 
-  test("it polls the Sources of the repository that can take the tag", async () => {
+  test("it polls the Sources of the repository that can take the tag [receiver.registries]", async () => {
     const at = await follow(provider, host);
     const proof = prove({ secret: "s3cret", body, id: at.slice(2) });
     expect(await deliver(at, body, proof)).toMatchObject({ status: 202, woken: ["chart", "range", "tag"] });
   });
 
-  test("a wrong, a missing and an empty proof are refused without detail", async () => {
+  test("a wrong, a missing and an empty proof are refused without detail [receiver.proof]", async () => {
     const at = await follow(provider, host);
     const id = at.slice(2);
     const good = prove({ secret: "s3cret", body, id });
@@ -127,7 +127,7 @@ describe.each(deliveries)("%s", (_what, provider, name, prove, host) => {
   });
 });
 
-test("a token in the URL is for one Receiver, and neither it nor the secret is in the log", async () => {
+test("a token in the URL is for one Receiver, and neither it nor the secret is in the log [receiver.token-in-url]", async () => {
   const body = fixture("quay-push");
   const at = await follow("quay", "quay.io");
   const another = await world.addReceiver("another", { provider: "quay", sources: ["tag"] });

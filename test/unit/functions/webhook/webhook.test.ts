@@ -47,7 +47,7 @@ function deliver(delivery: Delivery = {}) {
 const woken = (...names: string[]) => names.map((name) => ({ to: "resolve", source: { namespace: "shop", name } }));
 
 describe("a push to the webhook", () => {
-  test("a push wakes the Sources of its repository, however they spell its URL", async () => {
+  test("a push wakes the Sources of its repository, however they spell its URL [receiver.address]", async () => {
     await addSource("plain", {});
     await addSource("spelled", { url: "https://GitHub.com:443/Acme/Fleet.git" });
     await addSource("other", { url: "https://github.com/acme/fleet2" });
@@ -72,12 +72,15 @@ describe("a push to the webhook", () => {
     [{ semver: ">=1", tagPrefix: "app/" }, "push-tag", false],
     [{ commit: "a".repeat(40) }, "push-branch", true],
   ];
-  test.each(refs)("a Source with ref %j and a push of %s: woken is %s", async (ref, event, wakes) => {
-    await addSource("one", ref === undefined ? {} : { ref });
-    expect((await deliver({ body: fixture(event) })).woken).toEqual(wakes ? woken("one") : []);
-  });
+  test.each(refs)(
+    "a Source with ref %j and a push of %s: woken is %s [receiver.sources]",
+    async (ref, event, wakes) => {
+      await addSource("one", ref === undefined ? {} : { ref });
+      expect((await deliver({ body: fixture(event) })).woken).toEqual(wakes ? woken("one") : []);
+    },
+  );
 
-  test("a push does not wake a suspended Source", async () => {
+  test("a push does not wake a suspended Source [receiver.suspended]", async () => {
     await addSource("one", { operations: { suspended: { by: "me", at: "2026-01-01T00:00:00.000Z", number: 1 } } });
     expect(await deliver()).toMatchObject({ status: 202, woken: [] });
   });
@@ -91,7 +94,7 @@ describe("a push to the webhook", () => {
     expect((await deliver()).woken).toEqual(wakes);
   });
 
-  test("a push may be encoded in base64, or sent as a form", async () => {
+  test("a push may be encoded in base64, or sent as a form [receiver.raw-body]", async () => {
     await addSource("one", {});
     expect(await deliver({ encoding: "base64" })).toMatchObject({ status: 202, woken: woken("one") });
     const form = {
@@ -101,7 +104,7 @@ describe("a push to the webhook", () => {
     expect(await deliver(form)).toMatchObject({ status: 202, woken: woken("one") });
   });
 
-  test("a push is only a hint: its commit is not used, and a repeated push has the same effect", async () => {
+  test("a push is only a hint: its commit is not used, and a repeated push has the same effect [receiver.hint]", async () => {
     await addSource("one", {});
     const first = await deliver();
     expect(JSON.stringify(first.woken)).not.toContain("6113728f");

@@ -51,7 +51,7 @@ describe("resolveReference", () => {
     expect(resolution.kind === "resolved" && formatRevision(resolution.reference)).toBe(revision);
   });
 
-  test.each(missing)("the reference %j is not found [source.version.none]", (ref, message) => {
+  test.each(missing)("the reference %j is not found [source.reference.missing]", (ref, message) => {
     expect(resolveReference(ref, listed)).toEqual({ kind: "missing", message });
   });
 

@@ -25,7 +25,7 @@ test.each<[string, number, Record<string, string>, number | undefined]>([
     undefined,
   ],
   ["success with the last request", 200, { "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset }, undefined],
-])("%s is a wait of the right length", (_, status, headers, seconds) => {
+])("%s is a wait of the right length [source.limits.wait]", (_, status, headers, seconds) => {
   const until = limitedUntil({ status, headers }, now);
   expect(until === undefined ? undefined : (until.getTime() - now.getTime()) / 1000).toBe(seconds);
 });

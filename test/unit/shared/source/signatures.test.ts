@@ -70,7 +70,7 @@ describe("an SSH signature", () => {
     expect(verify(signature("x", pair, made))).toEqual({ kind: "invalid", problem });
   });
 
-  test("a signature over SHA-1 is refused as weak", () => {
+  test("a signature over SHA-1 is refused as weak [source.verify.weak]", () => {
     const problem = "uses the hash sha1, which is not accepted";
     expect(verify(signature("x", pair, { hash: "sha1" }))).toEqual({ kind: "weak", problem });
   });
@@ -110,7 +110,7 @@ describe("the signature in an object of git", () => {
     );
   });
 
-  test("a signature in the text of a commit does not count", () => {
+  test("a signature in the text of a commit does not count [source.verify.changed]", () => {
     expect(signedCommit(Buffer.from(`tree 1\n\n${header}`))).toBeUndefined();
     expect(signedCommit(Buffer.from("tree 1\n"))).toBeUndefined();
   });
@@ -189,7 +189,7 @@ describe("spec.git.verify", () => {
   });
 
   test.each([undefined, { branch: "main" }, { commit: "4be8a9034f1c2d5e6a7b8c9d0e1f2a3b4c5d6e7f" }])(
-    "a mode of tags is refused for the reference %j",
+    "a mode of tags is refused for the reference %j [source.verify.mode]",
     (ref) => {
       const message =
         "spec.git.verify.mode verifies a tag, and the Source follows none: set ref.tag or ref.semver, or use HEAD";

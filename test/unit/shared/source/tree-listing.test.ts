@@ -21,7 +21,7 @@ describe("treeDigest", () => {
     ["number of files", [file("a.yaml", "a: 1")]],
   ];
   test.each(changes)(
-    "the digest of a tree changes with the %s [source.artifact.other-files-other-digest]",
+    "the digest of a tree changes with the %s [source.artifact.same-files-same-digest]",
     (_legend, changed) => {
       expect(treeDigest(changed)).not.toBe(treeDigest(files));
     },

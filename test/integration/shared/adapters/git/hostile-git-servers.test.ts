@@ -47,7 +47,7 @@ async function forEver(response: ServerResponse, chunk: Buffer, pauseMs = 0): Pr
 }
 
 describe("a server that never ends its answer", () => {
-  test("a listing that arrives a byte at a time is cut off after the timeout", async () => {
+  test("a listing that arrives a byte at a time is cut off after the timeout [source.hostile.endless]", async () => {
     const url = await serve({ refs: (response) => forEver(response, Buffer.from("0"), 20) });
     await expect(list(url)).rejects.toMatchObject({
       code: "GitOperationFailed",
@@ -56,7 +56,7 @@ describe("a server that never ends its answer", () => {
     });
   });
 
-  test("a pack that arrives a byte at a time is cut off after the timeout", async () => {
+  test("a pack that arrives a byte at a time is cut off after the timeout [source.hostile.endless]", async () => {
     const url = await serve({
       async pack(response) {
         response.write(line("packfile\n"));

@@ -130,7 +130,7 @@ describe("names", () => {
     }
   });
 
-  test("two names that differ only in case are two files [source.files.case]", async () => {
+  test("two names that differ only in case are two files [source.files.names]", async () => {
     const oid = await made.blob("a: 1\n");
     const tree = await made.tree([
       { mode: "100644", name: "A.yaml", oid },

@@ -75,7 +75,7 @@ describe("listRefs", () => {
     expect(refs[0]).toEqual({ ref: "refs/heads/main", oid: second });
   });
 
-  test("listRefs returns the commit of an annotated tag [source.reference.annotated-tag]", async () => {
+  test("listRefs returns the commit of an annotated tag [source.reference.revision]", async () => {
     const tags = await remote.listRefs(repository("fleet"), ["refs/tags/"]);
     expect(tags).toMatchObject([
       { ref: "refs/tags/v1.0.0", peeled: first },
@@ -278,7 +278,7 @@ describe("the network", () => {
       });
     });
 
-    test("a server with only the old protocol gives the same references and files [source.git.old-protocol]", async () => {
+    test("a server with only the old protocol gives the same references and files [source.git.protocols]", async () => {
       const old = { url: `${origin}/v0/fleet.git` };
       expect(await remote.listRefs(old, ["refs/heads/main"])).toMatchObject([{ oid: second }, {}]);
       const desired = { oid: second, paths: ["."] };

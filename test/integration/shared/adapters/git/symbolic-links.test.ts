@@ -168,7 +168,7 @@ describe.each(ways)("%s, an unreadable file refuses the whole folder by its path
     await expect(filesOf(contents, ["app"])).rejects.toThrow(message);
   });
 
-  test("an unreadable file outside of the paths, or with an excluded name, refuses nothing [source.files.elsewhere]", async () => {
+  test("an unreadable file outside of the paths, or with an excluded name, refuses nothing [source.files.unreadable]", async () => {
     const contents = { "app/a.yaml": "a", "app/x.png": to("/etc/passwd"), "b/a": to("/etc/passwd"), "b/c": pointer };
     expect(textsOf(await filesOf(contents, ["app"]))).toEqual({ "app/a.yaml": "a" });
   });

@@ -34,7 +34,7 @@ describe("an artifact", () => {
     );
   });
 
-  test("the same files give the same bytes in any order [source.artifact.same-bytes]", async () => {
+  test("the same files give the same bytes in any order [source.artifact.same-files-same-digest]", async () => {
     expect(await packArtifact(files)).toEqual(await packArtifact(files.toReversed()));
   });
 

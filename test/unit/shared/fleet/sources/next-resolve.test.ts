@@ -168,7 +168,7 @@ describe("the next poll of a Source", () => {
   });
 });
 
-test("the Sources of a host are spread over their interval after the time that the host states", () => {
+test("the Sources of a host are spread over their interval after the time that the host states [source.limits.after]", () => {
   const limitedUntil = "2026-03-01T11:00:00.000Z";
   const times = Array.from({ length: 500 }, (_, index) => {
     const row = rowWith({ failures: 1, limitedUntil }, { uid: `uid-${index}` });

@@ -11,7 +11,7 @@ import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { addressOf, type SourceSpec } from "#shared/fleet/kinds/source.ts";
+import { addressOf, bucketAddress, type SourceSpec } from "#shared/fleet/kinds/source.ts";
 import { templatePins } from "#shared/fleet/kinds/template-sources.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { backoffSeconds, backoffSecondsAfter, due, jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -206,14 +206,22 @@ async function artifactOf(
 
 /** Whether the spec makes it; what it includes of other Sources stays, too. */
 function isMadeFrom(spec: SourceSpec, artifact: Artifact): boolean {
-  return artifact.madeFrom === madeFrom(specThen(spec, artifact), artifact.revision, artifact.included ?? []);
+  const { revision, included = [] } = artifact;
+  return specsThen(spec, artifact).some((then) => artifact.madeFrom === madeFrom(then, revision, included));
 }
 
-/** The address and the checksum of an archive only find a revision, as the `ref` of others does. */
-function specThen(spec: SourceSpec, { origin, revision }: Artifact): SourceSpec {
-  const { archive } = spec;
-  if (archive === undefined || origin === undefined) return spec;
-  return { ...spec, archive: { ...archive, url: origin, sha256: revision.replace(/^sha256:/, "") } };
+/** The address and the checksum of an archive, and the folder of a bucket, only find a revision, as the `ref` of others does. */
+function specsThen(spec: SourceSpec, { origin, revision }: Artifact): readonly SourceSpec[] {
+  const { archive, s3 } = spec;
+  if (archive !== undefined && origin !== undefined)
+    return [{ ...spec, archive: { ...archive, url: origin, sha256: revision.replace(/^sha256:/, "") } }];
+  if (s3 === undefined || origin === undefined) return [spec];
+  const { prefix: _prefix, ...place } = s3;
+  const bucket = bucketAddress(place);
+  if (origin === bucket) return [{ ...spec, s3: place }];
+  const folder = origin.slice(bucket.length + 1);
+  // The address of a folder has no slash at its end, and the spec may have one.
+  return [folder, `${folder}/`].map((prefix) => ({ ...spec, s3: { ...place, prefix } }));
 }
 
 function notStored(message: string): StarlingError {

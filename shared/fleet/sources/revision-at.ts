@@ -41,5 +41,5 @@ export function specAt(spec: SourceSpec, text: string): SourceSpec | string {
   if (oci !== undefined) return { ...spec, oci: { ...oci, ref: digest === undefined ? { tag: text } : { digest } } };
   if (external !== undefined && uploadVersion.safeParse(version).success)
     return { ...spec, external: { ...external, version } };
-  return "it is not stored, and its upstream has only what it has now";
+  return "it is not stored, and its upstream has only what it has now; name a stored revision, or leave revision out";
 }

@@ -4,11 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import { S3BucketReader } from "#shared/adapters/aws/s3-bucket-reader.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { hexOf, sha256 } from "#shared/base/digest.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
+import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
+import { startBucketServer } from "#test/support/bucket-server.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { startFileServer } from "#test/support/file-server.ts";
 import { findRevision, nameRevision, pollRevision, textsOfRevision } from "#test/support/named-revisions.ts";
@@ -96,6 +99,45 @@ test("a tag of a registry stays at its digest when it moves", async () => {
     await feed?.stop();
   }
 });
+
+test.each([
+  ["another folder", "releases/1.0"],
+  ["another folder, with a slash at the end", "releases/1.0/"],
+  ["the whole bucket", undefined],
+])(
+  "a revision of a bucket stays when the Source goes on from %s to a new one, and not in another bucket",
+  async (_, prefix) => {
+    const world = new SourceWorld();
+    const server = await startBucketServer();
+    try {
+      world.buckets = new S3BucketReader((region) => server.s3In(region));
+      world.bucketRules = { allowed: parseAllowedBuckets("acme-feed,acme-other"), own: "starling-blobs" };
+      await server.put("acme-feed", { "releases/1.0/a.yaml": "first" });
+      await world.put({ s3: { bucket: "acme-feed", prefix } });
+      const first = (await world.resolve()).status.artifact;
+      const revision = first?.revision ?? "none";
+      await server.put("acme-feed", { "releases/1.1/a.yaml": "second" });
+      await world.put({ s3: { bucket: "acme-feed", prefix: "releases/1.1" } });
+      expect((await world.resolve()).status.artifact?.revision).not.toBe(revision);
+      const asked = server.requests.length;
+      expect(await findRevision(world, revision)).toMatchObject({ artifact: { digest: first?.digest } });
+      await world.put({ s3: { bucket: "acme-feed", prefix: "releases/1.2" } });
+      await world.resolve({ pin: revision });
+      const kept = await pollRevision(world, revision);
+      expect(kept).toMatchObject({ artifact: { digest: first?.digest } });
+      expect(kept?.failure).toBeUndefined();
+      expect(server.requests.length).toBe(asked);
+      await world.put({ s3: { bucket: "acme-other" } });
+      expect((await pollRevision(world, revision))?.failure).toMatchObject({
+        code: "RevisionNotStored",
+        message:
+          "it is not stored, and its upstream has only what it has now; name a stored revision, or leave revision out; no other revision is stored",
+      });
+    } finally {
+      await server.stop();
+    }
+  },
+);
 
 test("an archive that a Source had before stays, although the spec of the Source names another one", async () => {
   const world = new SourceWorld();

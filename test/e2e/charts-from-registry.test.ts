@@ -141,7 +141,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     { from: "an OCI registry", publisher: registry },
     { from: "a Helm repository", publisher: helmRepository },
   ])(
-    "a version in the range from $from rolls through the stages without a commit, another one does not",
+    "a version in the range from $from rolls through the stages without a commit, another one does not [source.helm.values]",
     async ({ publisher }) => {
       const world = await startWorld({ target: fleet, rate });
       const charts = await publisher();

@@ -611,7 +611,7 @@ describe("the API, the webhook and the schedule", () => {
     expect(permitted).toHaveLength(1);
   });
 
-  test("only the webhook has routes without an IAM signature, each with a throttle of its own", () => {
+  test("only the webhook has routes without an IAM signature, each with a throttle of its own [receiver.throttle]", () => {
     const open = ofType(resources, "AWS::ApiGatewayV2::Route").filter(
       ({ Properties }) => Properties.AuthorizationType !== "AWS_IAM",
     );

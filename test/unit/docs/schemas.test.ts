@@ -8,7 +8,7 @@ import { sourceAvailabilityDetail, sourceRevisionDetail } from "#shared/fleet/ap
 test.each([
   ["docs/events/source-revision-changed.schema.json", "Source Revision Changed", sourceRevisionDetail],
   ["docs/events/source-availability-changed.schema.json", "Source Availability Changed", sourceAvailabilityDetail],
-])("%s", (file, title, schema) => {
+])("%s is the schema of the code [source.events.schema]", (file, title, schema) => {
   // An open schema: readers must not mind what a later version adds.
   const { $schema, ...rest } = z.toJSONSchema(schema, { io: "input" });
   const made = { $schema, title, ...rest };

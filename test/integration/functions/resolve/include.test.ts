@@ -323,7 +323,7 @@ describe("what cannot be composed", () => {
     });
   });
 
-  test("nothing is fetched again until one of both has changed", async () => {
+  test("nothing is fetched again until one of both has changed [source.poll.refused]", async () => {
     await create("charts", { "c.yaml": "c: 1" });
     await resolve("charts");
     await create("app", { "charts/own.yaml": "o: 1" }, includes({ source: "charts" }));

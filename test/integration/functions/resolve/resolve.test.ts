@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type ResolvePorts, resolveSource } from "#functions/resolve/resolve.ts";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import type { FileChanges } from "#local/git/repository.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
@@ -250,7 +251,7 @@ describe("a Source that follows a branch", () => {
       expect(world.sender.take()).toEqual([]);
     });
 
-    test("a Source that is suspended for some time is polled at the end, and not before", async () => {
+    test("a Source that is suspended for some time is polled at the end, and not before [source.poll.suspended]", async () => {
       const until = later(world.now.toISOString(), 2 * 86_400);
       await world.change(() => ({ operations: { suspended: { ...suspended().suspended, until } } }));
       world.pass(1);
@@ -407,6 +408,50 @@ describe("a Source that follows a branch", () => {
     expect((await world.row()).status.artifact?.revision).toBe(`main@sha1:${second}`);
     expect(world.sender.take()).toEqual(ownerMessages);
     expect(await everyRow(world.table, { pk: "REV#shop#fleet" })).toHaveLength(2);
+  });
+
+  test("an artifact that could not be stored is named nowhere, and the last good one stays until the next poll [source.artifact.complete]", async () => {
+    await world.resolve();
+    const before = (await world.row()).status.artifact;
+    world.sender.take();
+    const second = await server.commitFiles(repository, { "deploy/app.yaml": "a: 2\n" }, { message: "Second" });
+    const { overwrite } = world.blobs;
+    world.blobs.overwrite = () => Promise.reject(new Error("the storage does not answer"));
+    await world.resolve();
+    world.blobs.overwrite = overwrite;
+    expect(await world.ready()).toMatchObject({ status: "False" });
+    expect((await world.row()).status.artifact).toEqual(before);
+    expect(world.sender.take()).toEqual([]);
+    expect(await everyRow(world.table, { pk: "REV#shop#fleet" })).toHaveLength(1);
+    await world.resolve();
+    const { digest = "", revision } = (await world.row()).status.artifact ?? {};
+    expect(revision).toBe(`main@sha1:${second}`);
+    await unpackArtifact(await world.blobs.get(blobKeys.artifact(digest)), digest);
+    expect(world.sender.take()).toEqual(ownerMessages);
+  });
+
+  test("a revision that was refused is not fetched again before a reconcile, another spec or another commit [source.poll.refused]", async () => {
+    const listed = ["list refs/heads/main"];
+    const fetched = [...listed, "fetch deploy"];
+    await world.resolve();
+    const { artifact } = (await world.row()).status;
+    const push = (files: FileChanges) => server.commitFiles(repository, files, { message: "Change" });
+    await push({ "deploy/link.yaml": { symlink: "../../outside" } });
+    expect(await world.resolve()).toEqual(fetched);
+    for (let poll = 0; poll < 3; poll++) {
+      world.now = new Date(world.now.getTime() + 600_000);
+      expect(await world.resolve()).toEqual(listed);
+      expect(await world.ready()).toMatchObject({ status: "False", reason: "GitPathRefused" });
+      expect((await world.row()).status.artifact).toEqual(artifact);
+    }
+    await world.change(() => ({ operations: { reconcile: { by: "me", at: world.now.toISOString(), number: 7 } } }));
+    expect(await world.resolve()).toEqual(fetched);
+    expect(await world.resolve()).toEqual(listed);
+    await world.change(({ spec, generation }) => ({ generation: generation + 1, spec: { ...spec, interval: "1h" } }));
+    expect(await world.resolve()).toEqual(fetched);
+    await push({ "deploy/link.yaml": "a: 1\n" });
+    expect(await world.resolve()).toEqual(fetched);
+    expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
   test("a branch that is pushed by force is followed to a commit without a common history, and back [source.reference.forced]", async () => {

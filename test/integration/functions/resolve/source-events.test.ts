@@ -113,7 +113,7 @@ async function whenDue(of = world, name = "app"): Promise<SourceRow> {
 describe("events of a Source", () => {
   beforeEach(() => world.put(spec));
 
-  test("a new revision is one event with the one before, and a poll without news is none [source.events.revision]", async () => {
+  test("a new revision is one event with the one before, and a poll without news is none [source.events.revision] [source.events.schema]", async () => {
     const { status: first } = await world.resolve();
     git.commit = 2;
     const { status: second } = await whenDue();

@@ -309,7 +309,7 @@ describe("a deletion by the API", () => {
     expect(again).toMatchObject({ status: 409, body: { code: "Deleting" } });
   });
 
-  test("a deletion of a Source that is in use is refused, and the refusal names its users", async () => {
+  test("a deletion of a Source that is in use is refused, and the refusal names its users [source.delete.used]", async () => {
     const api = await withFleet();
     const answer = await api.call("DELETE", `${sourcePath}?confirm=true`);
     expect(answer).toEqual({

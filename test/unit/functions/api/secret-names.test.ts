@@ -74,7 +74,7 @@ describe("a secret that Starling could not read is refused before anything is wr
       "spec.oci.credentials.secret",
       "is a secret of account 111122223333 in us-east-1; Starling reads those of account 111122223333 in eu-west-1 below starling/git/: write the name of one there, such as starling/git/shop",
     ],
-  ])("%s", async (_, document, field, message) => {
+  ])("%s is refused [source.credentials.name]", async (_, document, field, message) => {
     expect(await problemsOf(document)).toMatchObject([{ field, message }]);
     expect((await apply(document)).status).toBe(422);
     expect(api.takeMessages()).toEqual([]);

@@ -62,7 +62,7 @@ describe("checkGitUrl", () => {
     ["https://github.com", "names a host but no repository"],
     ["./app", "is not a URL; write it as https://HOST/PATH"],
   ];
-  test.each(rows)("the URL %s has the problem: %s", (url, problem) => {
+  test.each(rows)("the URL %s has the problem: %s [source.git.url]", (url, problem) => {
     expect(checkGitUrl(url)).toBe(problem);
   });
 });

@@ -174,7 +174,7 @@ describe("fetchTree", () => {
       "sends more than 100 bytes for one commit; narrow spec.paths, if the git server",
     ],
   ];
-  test.each(limits)("fetchTree limits %s", async (_legend, bounds, message) => {
+  test.each(limits)("fetchTree limits %s [source.files.limits]", async (_legend, bounds, message) => {
     await expect(limited(bounds).fetchTree(repository("fleet"), { oid: second, paths: ["."] })).rejects.toMatchObject({
       code: "GitTooLarge",
       message: expect.stringContaining(message),

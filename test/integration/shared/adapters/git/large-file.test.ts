@@ -53,7 +53,7 @@ describe("I13: one file of 1.5 GB in 2 MB", () => {
     return JSON.parse(out);
   }
 
-  test("the fetch fails without unpacking the large file if the server sends it all the same", async () => {
+  test("the fetch fails without unpacking the large file if the server sends it all the same [source.files.limits]", async () => {
     await big.git("config", "uploadpack.allowFilter", "false");
     const { said, peakMiB } = await measured("deploy");
     expect(said).toContain("GitTooLarge: the commit has an object of 1572864000 bytes; at most 104857600 are read");
@@ -61,7 +61,7 @@ describe("I13: one file of 1.5 GB in 2 MB", () => {
     expect(peakMiB).toBeLessThan(400);
   }, 60_000);
 
-  test("a server that can leave the large file out does not send it, and it does no harm outside of spec.paths", async () => {
+  test("a server that can leave the large file out does not send it, and it does no harm outside of spec.paths [source.files.limits]", async () => {
     await big.git("config", "uploadpack.allowFilter", "true");
     const beside = await measured("deploy");
     expect(beside.said).toBe("deploy/a.yaml");

@@ -149,7 +149,7 @@ describe("a server that lies", () => {
     ["an object id that only ends like one of SHA-256", `x${"a".repeat(64)} refs/heads/main`, "without an object id"],
     ["an object id that only begins like one of SHA-256", `${"a".repeat(65)} refs/heads/main`, "without an object id"],
     [
-      "an object id of SHA-256",
+      "an object id of SHA-256 [source.git.sha256]",
       `${"a".repeat(64)} refs/heads/main`,
       "SHA-256 objects, which Starling does not support",
     ],

@@ -4,7 +4,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { everySchema } from "#shared/fleet/kinds/described-schema.ts";
-import { partPath } from "#shared/fleet/kinds/source.ts";
+import { partPath } from "#shared/fleet/kinds/part-path.ts";
 import { checkGitUrl } from "#shared/source/git-url.ts";
 
 const files = ["source.yaml", "clusters.yaml", "sync-group.yaml"] as const;

@@ -1,9 +1,14 @@
 import * as z from "zod";
 import { boundedText } from "#shared/base/bounded.ts";
 
-const refName = boundedText(500)
+const notAName = "is not a git reference name";
+const refPart = boundedText(500)
   .min(1, "must not be empty")
-  .regex(/^[^\s\p{Cc}~^:?*[\\]+$/u, "is not a git reference name");
+  .regex(/^[^\s\p{Cc}~^:?*[\\]+$/u, notAName);
+/** A branch or a tag, with the rules of `git check-ref-format`. */
+const refName = refPart
+  .refine((text) => !/^\/|^-|\/$|\/\/|\.\.|\.$|@\{|^@$|(^|\/)\.|\.lock(\/|$)/.test(text), notAName)
+  .refine((text) => !/^refs\/(heads|tags)\//.test(text), "must be the name alone, without refs/heads/ or refs/tags/");
 
 /** It sees the name of a tag as the upstream writes it, with its prefix. */
 export const tagFilterSchema = boundedText(256).min(1, "must be a regular expression, such as -rc\\.");
@@ -14,7 +19,7 @@ export const gitRefSchema = z
     branch: refName.optional(),
     tag: refName.optional(),
     semver: boundedText(512).min(1, "must be a version range such as >=1.2.0 <2").optional(),
-    tagPrefix: refName.optional(),
+    tagPrefix: refPart.optional(),
     tagFilter: tagFilterSchema.optional(),
     commit: z
       .string()

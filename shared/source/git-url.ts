@@ -33,6 +33,8 @@ export function checkGitUrl(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return "is not a URL; write it as https://HOST/PATH";
   if (url.search !== "" || url.hash !== "") return "has a query or a fragment; give branch or tag in ref instead";
+  if (!["https:", "http:", "ssh:"].includes(url.protocol))
+    return `has the scheme ${url.protocol.slice(0, -1)}; only https and ssh are fetched`;
   const problem = url.protocol === "ssh:" ? checkSshUrl(text) : checkHttpUrl(text, "repository");
   if (problem !== undefined) return problem;
   return lengthProblem(text, "repository");
@@ -45,6 +47,7 @@ export function checkFileUrl(text: string): string | undefined {
 
 /** @returns what is wrong with the URL of a Helm repository, or undefined. */
 export function checkRepositoryUrl(text: string): string | undefined {
+  if (/\/index\.yaml$/.test(text)) return "is the index itself; leave index.yaml out";
   return checkHttpUrl(text, undefined) ?? lengthProblem(`${text}/index.yaml`, "repository");
 }
 

@@ -13,6 +13,8 @@ export function checkHttpUrl(text: string, what: string | undefined): string | u
   if (/[\\\s\p{Cc}]/u.test(text)) return "contains a backslash, a space or a line end; write it as https://HOST/PATH";
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return "is not a URL; write it as https://HOST/PATH";
+  // URL reads this as https://acme/shop.
+  if (/^https?:(?!\/\/[^/])/i.test(text)) return "has no host; write it as https://HOST/PATH";
   if (url.username !== "" || url.password !== "") {
     return "contains a user name or a password; remove it and name a secret in credentials";
   }

@@ -29,7 +29,7 @@ export function named<Parameter extends "cluster" | "namespace">(
 export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
-  const problems = withoutFollowing(parsed.error.issues).map((issue) =>
+  const problems = withoutFollowing(parsed.error.issues, body).map((issue) =>
     issue.code === "unrecognized_keys"
       ? `${issue.keys.map((key) => excerpt(key)).join(", ")}: not known here; leave it out`
       : `${fieldText(issue.path) || "body"}: ${excerpt(issueWords(issue, body), 300)}`,

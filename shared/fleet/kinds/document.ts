@@ -57,7 +57,10 @@ export function parseDocument(value: unknown): ParsedDocument {
   const schema = documentSchemas[kindOf(value)];
   const parsed = schema.safeParse(value);
   if (parsed.success) return { ok: true, document: parsed.data };
-  return { ok: false, problems: withoutFollowing(parsed.error.issues).flatMap((issue) => problemsOf(issue, value)) };
+  return {
+    ok: false,
+    problems: withoutFollowing(parsed.error.issues, value).flatMap((issue) => problemsOf(issue, value)),
+  };
 }
 
 const jsonSchemas = new Map<WritableKind, unknown>();

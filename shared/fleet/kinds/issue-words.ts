@@ -7,10 +7,19 @@ import { schemaWords } from "#shared/fleet/kinds/schema-words.ts";
 /** Longer than the key of a Kubernetes label may be. */
 const shownOfKey = 320;
 
-/** The problems without those that a value of the wrong type has besides: a text is no list with too many items. */
-export function withoutFollowing(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
+/**
+ * The problems without those that a value of the wrong type has besides: a text is no list with too many items. A text or
+ * a number has its first problem only: the remedy is another value.
+ */
+export function withoutFollowing(issues: readonly z.core.$ZodIssue[], root: unknown): readonly z.core.$ZodIssue[] {
   const wrong = new Set(issues.filter(({ code }) => code === "invalid_type").map(({ path }) => fieldText(path)));
-  return issues.filter(({ code, path }) => code === "invalid_type" || !wrong.has(fieldText(path)));
+  const told = new Set<string>();
+  return issues.filter(({ code, path }) => {
+    const field = fieldText(path);
+    const isFollowing = typeof valueAt(root, path) !== "object" && told.has(field);
+    told.add(field);
+    return !isFollowing && (code === "invalid_type" || !wrong.has(field));
+  });
 }
 
 /** The problem of a value, the value, and the remedy. */

@@ -8,7 +8,10 @@ const meaning = "a template stays at one revision; to follow a branch or a range
 
 export const revisionSchema = boundedText(mostCharacters)
   .min(1, "must be a commit, a tag, a version or a digest; leave it out to follow the Source")
+  .refine((text) => !text.includes("{{"), `has an expression; ${meaning}`)
+  .refine((text) => text === text.trim(), "has a space at its beginning or its end; remove it")
   .refine((text) => !/[<>=^~*|,\s]/.test(text), `is a range or a list of versions; ${meaning}`)
+  .refine((text) => !text.startsWith("refs/tags/"), "must be the name of the tag alone, without refs/tags/")
   .refine((text) => !/^(HEAD|latest|refs\/.*)$/i.test(text), `may be another revision tomorrow; ${meaning}`)
   .refine(
     (text) => !/^(.*@)?(sha1:)?[0-9A-Fa-f]{40}$/.test(text) || !/[A-F]/.test(text.slice(-40)),

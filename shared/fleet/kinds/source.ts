@@ -4,18 +4,20 @@ import { hiddenValue } from "#shared/base/hidden-value.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
 import { cosignTrust } from "#shared/fleet/kinds/cosign-trust.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { partPath } from "#shared/fleet/kinds/part-path.ts";
 import { principalPattern } from "#shared/fleet/kinds/principal-pattern.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { secretName } from "#shared/fleet/kinds/secret-name.ts";
 import { bucketName } from "#shared/fleet/source-buckets.ts";
 import { gitRefSchema, tagFilterSchema } from "#shared/source/git-ref-schema.ts";
 
-export const partPath = boundedText(1024).regex(
-  /^(\.|(?!\.\.?(\/|$))[^/\0]+(\/(?!\.\.?(\/|$))[^/\0]+)*)$/,
-  'must be a relative path without "..", such as deploy/base, or "." for everything',
-);
-
-const versionRange = boundedText(512).min(1, "must be a version range such as >=1.2.0 <2");
+const rangeWords = "must be a version range such as >=1.2.0 <2";
+const versionRange = boundedText(512, rangeWords).min(1, rangeWords);
+/** An address, with an example for whoever has written none. */
+const address = (example: string) => {
+  const words = `the address, such as ${example}`;
+  return boundedText(2048, words).min(1, `must be ${words}`);
+};
 
 const credentials = z.strictObject({
   /** Name of a secret: JSON with `host`, and `username` and `password` (basic), `token` (bearer) or `certificate` and `privateKey` (tls). */
@@ -58,17 +60,23 @@ function secretOfKind(
   context.addIssue({ code: "custom", message, path: ["secret"], params: hiddenValue });
 }
 
+const publicKeys = boundedList(
+  boundedText(16_384).min(1, "must not be empty"),
+  20,
+  "must be a list of public keys",
+).min(1, "must have at least one public key");
+
 const verification = z.strictObject({
   /** The object whose signature is verified. */
   mode: z.enum(["HEAD", "Tag", "TagAndHEAD"], 'must be "HEAD", "Tag" or "TagAndHEAD"'),
   /** Public keys; a signature of any of them counts. They are no secrets, and a change of them is a change of the spec. */
-  keys: boundedList(boundedText(16_384).min(1, "must not be empty"), 20).min(1, "must have at least one public key"),
+  keys: publicKeys,
 });
 export type GitVerification = z.infer<typeof verification>;
 
 const gitUpstream = z
   .strictObject({
-    url: boundedText(2048).min(1),
+    url: address("https://github.com/acme/shop"),
     ref: gitRefSchema.optional(),
     credentials: gitCredentials.optional(),
     verify: verification.optional(),
@@ -84,9 +92,9 @@ const gitUpstream = z
 export type GitUpstream = z.infer<typeof gitUpstream>;
 
 const archiveUpstream = z.strictObject({
-  url: boundedText(2048).min(1),
+  url: address("https://downloads.example/shop-1.4.0.tar.gz"),
   /** Of the downloaded file: the only proof that it is the file that was meant. */
-  sha256: boundedText(500).regex(
+  sha256: boundedText(500, "the checksum of the file, as sha256sum prints it").regex(
     /^[0-9a-f]{64}$/,
     "must be the 64 hexadecimal digits in lower case that `sha256sum` prints, without anything else",
   ),
@@ -96,7 +104,7 @@ export type ArchiveUpstream = z.infer<typeof archiveUpstream>;
 
 const provenanceTrust = z.strictObject({
   /** OpenPGP public keys; a signature of any of them counts. */
-  keys: boundedList(boundedText(16_384).min(1, "must not be empty"), 20).min(1, "must have at least one public key"),
+  keys: publicKeys,
 });
 
 const helmVerification = z
@@ -107,8 +115,8 @@ const helmVerification = z
 
 const helmUpstream = z
   .strictObject({
-    url: boundedText(2048).min(1),
-    chart: boundedText(200).regex(
+    url: address("oci://ghcr.io/acme/charts"),
+    chart: boundedText(200, "the name of the chart, such as ingress-nginx").regex(
       /^[a-zA-Z0-9][\w.-]*$/,
       "must be the name of a chart, such as ingress-nginx; its folder belongs into url",
     ),
@@ -123,7 +131,7 @@ const helmUpstream = z
 export type HelmUpstream = z.infer<typeof helmUpstream>;
 
 const ociUpstream = z.strictObject({
-  url: boundedText(2048).min(1),
+  url: address("oci://ghcr.io/acme/shop"),
   ref: z
     .strictObject({
       tag: boundedText(128)
@@ -186,14 +194,17 @@ const externalUpstream = z.strictObject({
 });
 export type ExternalUpstream = z.infer<typeof externalUpstream>;
 
-const inclusion = z.strictObject({
-  /** Name of a Source of the same namespace. */
-  source: nameSchema,
-  /** Folder or file of its artifact. */
-  fromPath: partPath.default("."),
-  /** The folder for the files; nothing else may have files there. Default: the name of the Source. */
-  toPath: partPath.optional(),
-});
+const inclusion = z.strictObject(
+  {
+    /** Name of a Source of the same namespace. */
+    source: nameSchema,
+    /** Folder or file of its artifact. */
+    fromPath: partPath.default("."),
+    /** The folder for the files; nothing else may have files there. Default: the name of the Source. */
+    toPath: partPath.optional(),
+  },
+  { error: ({ code }) => (code === "invalid_type" ? "must be a map of fields, such as {source: charts}" : undefined) },
+);
 export type Inclusion = z.infer<typeof inclusion>;
 
 /** The folder that gets the files of an included Source. */

@@ -77,6 +77,8 @@ export function issuerProblem(issuer: string): string | undefined {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
   if (url !== undefined && (url.username !== "" || url.password !== "" || url.search !== ""))
     return "has a user, a password or a query; write the issuer as its tokens name it in iss";
+  if (/\/\.well-known\//.test(issuer))
+    return "is the address of a document of the issuer; leave out /.well-known/ and what follows";
   return checkHttpUrl(issuer, undefined);
 }
 

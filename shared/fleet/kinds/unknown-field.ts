@@ -3,13 +3,23 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { didYouMean } from "#shared/base/nearest-name.ts";
 
 /** Words of other tools, and of people, for fields. */
-const otherWords: Readonly<Record<string, string>> = {
-  exclude: "deny",
-  from: "start",
-  schedule: "cron",
-  timeout: "expires",
-  to: "end",
-  within: "per",
+const otherWords: Readonly<Record<string, readonly string[]>> = {
+  exclude: ["deny"],
+  from: ["start"],
+  name: ["branch"],
+  ignore: ["paths"],
+  repository: ["source"],
+  resources: ["sources"],
+  schedule: ["cron"],
+  secretRef: ["credentials", "secrets"],
+  semverFilter: ["tagFilter"],
+  tag: ["semver"],
+  targetRevision: ["ref"],
+  timeout: ["expires"],
+  to: ["end"],
+  type: ["provider"],
+  version: ["ref"],
+  within: ["per"],
 };
 
 const gatesAfter: ReadonlySet<string> = new Set(["bake", "alarm", "check"]);
@@ -20,8 +30,9 @@ export function unknownFieldText(key: string, field: string, known: readonly str
 }
 
 function meantBy(key: string, known: readonly string[]): string {
-  const word = Object.hasOwn(otherWords, key) ? otherWords[key] : undefined;
-  return word !== undefined && known.includes(word) ? ` (did you mean ${word}?)` : didYouMean(key, known);
+  const words = Object.hasOwn(otherWords, key) ? otherWords[key] : undefined;
+  const word = words?.find((one) => known.includes(one));
+  return word === undefined ? didYouMean(key, known) : ` (did you mean ${word}?)`;
 }
 
 /** Fields in the wrong place move; all others are removed. */

@@ -29,8 +29,8 @@ export function checkOciUrl(text: string): string | undefined {
   if (url.search !== "" || url.hash !== "") return "has a query or a fragment; remove it";
   const name = pathOf(url);
   if (name === "") return "names a registry but no repository";
-  if (/:[^/]*$/.test(name)) return "ends with a tag; write the tag into ref";
   if (name.includes("@")) return "contains a digest; write it into ref";
+  if (/:[^/]*$/.test(name)) return "ends with a tag; write the tag into ref";
   if (name.length > maxNameLength || !repositoryName.test(name))
     return "has a repository that registries do not take: small letters, digits, and . _ - between them";
   return undefined;

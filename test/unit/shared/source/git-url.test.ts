@@ -57,7 +57,7 @@ describe("checkGitUrl", () => {
       "https://token@github.com/acme/app",
       "contains a user name or a password; remove it and name a secret in credentials",
     ],
-    ["file:///etc", "has the scheme file; only https is fetched"],
+    ["file:///etc", "has the scheme file; only https and ssh are fetched"],
     ["https://github.com/acme/app?ref=main", "has a query or a fragment; give branch or tag in ref instead"],
     ["https://github.com", "names a host but no repository"],
     ["./app", "is not a URL; write it as https://HOST/PATH"],

@@ -158,7 +158,9 @@ describe("an invalid document", () => {
     [
       "a path that leaves",
       source({ git: { url: "https://git.example/app" }, paths: ["../x"] }),
-      ['spec.paths[0]: must be a relative path without "..", such as deploy/base, or "." for everything (got "../x")'],
+      [
+        'spec.paths[0]: must be a relative path without "..", and without a / at its end, such as deploy/base, or "." for everything (got "../x")',
+      ],
     ],
     [
       "an interval too short",

@@ -27,7 +27,7 @@ test.each<[string, unknown, string]>([
     'spec.paths must be a list such as [a, b] (got "deploy")',
   ],
   ["a list for a map", source({}, { git: [] }), "spec.git must be a map of fields (got [])"],
-  ["no text", source({}, { git: {} }), "spec.git.url is required: a text"],
+  ["no text", source({}, { git: {} }), "spec.git.url is required: the address, such as https://github.com/acme/shop"],
   [
     "no map",
     { apiVersion, kind: "Cluster", metadata: { name: "eu" }, spec: { endpoint: { server: "https://10.0.0.1" } } },
@@ -47,4 +47,44 @@ test.each<[string, unknown, string]>([
 ])("the problem of %s names the field, the value and the remedy in Starling's words", (_, document, expected) => {
   const parsed = parseDocument(document);
   expect(parsed.ok ? [] : parsed.problems.map(({ field, message }) => `${field} ${message}`)).toContain(expected);
+});
+
+test("a text with several problems has the first one only, because the remedy is another text", () => {
+  const told = (document: unknown) => {
+    const parsed = parseDocument(document);
+    return parsed.ok ? [] : parsed.problems.map(({ field, message }) => `${field} ${message}`);
+  };
+  const template = { name: "app", source: "app", revision: "^1.2" };
+  expect(told(group({ templates: [template] }))).toEqual([
+    'spec.templates[0].revision is a range or a list of versions; a template stays at one revision; to follow a branch or a range, set it in the ref of a Source (got "^1.2")',
+  ]);
+  expect(told(source({}, { git: { ...git, ref: { tag: "" } } }))).toEqual([
+    'spec.git.ref.tag must not be empty (got "")',
+  ]);
+  // A map has all of its problems: each has a remedy of its own.
+  expect(told(source({}, { git: { ...git, ref: { brnach: "main" } } }))).toHaveLength(2);
+});
+
+test.each([
+  ["Flux's secretRef", { git: { url: "https://git.example/app", secretRef: {} } }, "spec.git.secretRef", "credentials"],
+  ["Flux's ignore", { git: { url: "https://git.example/app" }, ignore: "x" }, "spec.ignore", "paths"],
+  [
+    "the version of a chart",
+    { helm: { url: "oci://r.example/a", chart: "b", version: "1" } },
+    "spec.helm.version",
+    "ref",
+  ],
+  [
+    "Argo CD's revision",
+    { git: { url: "https://git.example/app", targetRevision: "x" } },
+    "spec.git.targetRevision",
+    "ref",
+  ],
+])("%s leads to the field that means the same", (_, spec, field, meant) => {
+  const parsed = parseDocument(source({}, spec));
+  const problems = parsed.ok ? [] : parsed.problems;
+  expect(problems).toContainEqual({
+    field,
+    message: `is not a field Starling knows (did you mean ${meant}?); remove it`,
+  });
 });

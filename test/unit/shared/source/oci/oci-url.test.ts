@@ -21,7 +21,7 @@ test.each<[string, string]>([
   ["oci://ghcr.io", "names a registry but no repository"],
   ["oci://ghcr.io/", "names a registry but no repository"],
   ["oci://ghcr.io/acme/shop:1.2", "ends with a tag"],
-  ["oci://ghcr.io/acme/shop@sha256:ab", "ends with a tag"],
+  ["oci://ghcr.io/acme/shop@sha256:ab", "contains a digest"],
   ["oci://ghcr.io/acme/shop@ab", "contains a digest"],
   ["oci://bot@ghcr.io/acme", "contains a user name"],
   ["oci://ghcr.io/acme?x=1", "has a query"],

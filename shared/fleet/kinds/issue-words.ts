@@ -13,11 +13,11 @@ const shownOfKey = 320;
  */
 export function withoutFollowing(issues: readonly z.core.$ZodIssue[], root: unknown): readonly z.core.$ZodIssue[] {
   const wrong = new Set(issues.filter(({ code }) => code === "invalid_type").map(({ path }) => fieldText(path)));
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return issues.filter(({ code, path }) => {
     const field = fieldText(path);
-    const isFollowing = typeof valueAt(root, path) !== "object" && told.has(field);
-    told.add(field);
+    const isFollowing = typeof valueAt(root, path) !== "object" && reported.has(field);
+    reported.add(field);
     return !isFollowing && (code === "invalid_type" || !wrong.has(field));
   });
 }

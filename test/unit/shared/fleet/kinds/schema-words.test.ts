@@ -50,19 +50,19 @@ test.each<[string, unknown, string]>([
 });
 
 test("a text with several problems has the first one only, because the remedy is another text", () => {
-  const told = (document: unknown) => {
+  const problemsOf = (document: unknown) => {
     const parsed = parseDocument(document);
     return parsed.ok ? [] : parsed.problems.map(({ field, message }) => `${field} ${message}`);
   };
   const template = { name: "app", source: "app", revision: "^1.2" };
-  expect(told(group({ templates: [template] }))).toEqual([
+  expect(problemsOf(group({ templates: [template] }))).toEqual([
     'spec.templates[0].revision is a range or a list of versions; a template stays at one revision; to follow a branch or a range, set it in the ref of a Source (got "^1.2")',
   ]);
-  expect(told(source({}, { git: { ...git, ref: { tag: "" } } }))).toEqual([
+  expect(problemsOf(source({}, { git: { ...git, ref: { tag: "" } } }))).toEqual([
     'spec.git.ref.tag must not be empty (got "")',
   ]);
   // A map has all of its problems: each has a remedy of its own.
-  expect(told(source({}, { git: { ...git, ref: { brnach: "main" } } }))).toHaveLength(2);
+  expect(problemsOf(source({}, { git: { ...git, ref: { brnach: "main" } } }))).toHaveLength(2);
 });
 
 test.each([

@@ -8,6 +8,7 @@ import { digestOf } from "#shared/base/digest.ts";
 import { folderFor, includedIn, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import type { IncludedArtifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { cycleText, includeCycle } from "#shared/fleet/sources/include-cycle.ts";
+import { isMadeFrom } from "#shared/fleet/sources/pinned-revision.ts";
 import type { BlobStore, MessageSender, Table } from "#shared/ports.ts";
 import { isWithin, type ListedFile } from "#shared/source/tree-listing.ts";
 
@@ -28,7 +29,7 @@ export async function findIncluded(row: SourceRow, table: Table): Promise<readon
   }
   return include.map(({ source, fromPath, toPath }, index) => {
     const other = known.get(source);
-    const problem = other === undefined ? missing(row) : unusable(other);
+    const problem = other === undefined ? missing(row) : (unusable(other) ?? unverifiedBelow(other, known));
     const artifact = other?.status.artifact;
     if (problem !== undefined || artifact === undefined) {
       throw upstreamError("IncludeUnavailable", `spec.include[${index}].source: Source ${source} ${problem}`);
@@ -50,7 +51,6 @@ function missing({ namespace }: SourceRow): string {
 /** Why the artifact of a Source may not be included. A suspended one is included as it is. */
 function unusable({ name, spec, status, operations }: SourceRow): string | undefined {
   const { artifact, conditions, lost } = status;
-  const upstream = upstreamOf(spec);
   const next = `starling describe source/${name}`;
   if (artifact === undefined) {
     const ready = conditions.find(({ type }) => type === "Ready");
@@ -59,11 +59,35 @@ function unusable({ name, spec, status, operations }: SourceRow): string | undef
     return `has no artifact yet${why}; ${next}`;
   }
   if (artifact.digest === lost) return `has lost its artifact, which is fetched again; ${next}`;
-  if (!("verify" in upstream) || upstream.verify === undefined) return undefined;
+  return unverified({ name, spec, status });
+}
+
+/** Why the signatures of a Source do not count: none was verified, or not by the keys that it has now. */
+function unverified({ name, spec, status }: Pick<SourceRow, "name" | "spec" | "status">): string | undefined {
+  const { artifact, conditions } = status;
+  const upstream = upstreamOf(spec);
+  if (artifact === undefined || !("verify" in upstream) || upstream.verify === undefined) return undefined;
   const verified = conditions.find(({ type }) => type === "SourceVerified");
-  if (artifact.verified !== undefined && verified?.status !== "False") return undefined;
-  const why = verified?.status === "False" ? ` (${verified.reason})` : "";
-  return `is not verified${why}; starling source verify ${name}`;
+  const next = `starling source verify ${name}`;
+  if (verified?.status === "False") return `is not verified (${verified.reason}); ${next}`;
+  if (artifact.verified === undefined) return `is not verified; ${next}`;
+  const isCurrent = artifact.madeFrom === undefined || isMadeFrom(spec, artifact);
+  return isCurrent ? undefined : `is not verified by the keys of its present spec yet; ${next}`;
+}
+
+/** The files of a Source that is included by an included one are in its artifact, too. */
+function unverifiedBelow(other: SourceRow, known: ReadonlyMap<string, SourceRow>): string | undefined {
+  const seen = new Set<string>();
+  for (let left = includedIn(other.spec); left.length > 0; ) {
+    const rows = left.flatMap((name) => known.get(name) ?? []);
+    for (const row of rows) {
+      const problem = unverified(row);
+      if (problem !== undefined) return `includes Source ${row.name}, which ${problem}`;
+      seen.add(row.name);
+    }
+    left = [...new Set(rows.flatMap(({ spec }) => includedIn(spec)))].filter((name) => !seen.has(name));
+  }
+  return undefined;
 }
 
 interface ReadPorts {

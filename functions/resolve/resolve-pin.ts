@@ -11,7 +11,7 @@ import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { addressOf, bucketAddress, type SourceSpec } from "#shared/fleet/kinds/source.ts";
+import { addressOf } from "#shared/fleet/kinds/source.ts";
 import { templatePins } from "#shared/fleet/kinds/template-sources.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { backoffSeconds, backoffSecondsAfter, due, jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -21,7 +21,7 @@ import { type PinRow, pinWakeUp } from "#shared/fleet/rows/pin-row.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import { movedMessage, movedTag } from "#shared/fleet/sources/followed-tags.ts";
-import { madeFrom } from "#shared/fleet/sources/pinned-revision.ts";
+import { isMadeFrom } from "#shared/fleet/sources/pinned-revision.ts";
 import { isRevision, specAt } from "#shared/fleet/sources/revision-at.ts";
 import { announcementOf } from "#shared/fleet/sources/source-status.ts";
 import type { BlobStore, Log, MessageSender, Table } from "#shared/ports.ts";
@@ -202,26 +202,6 @@ async function artifactOf(
   }
   const fetched = await fetchArtifact(exact, { located, included: await findIncluded(source, ports.table) }, ports);
   return asked === text ? fetched : { ...fetched, revision: asked };
-}
-
-/** Whether the spec makes it; what it includes of other Sources stays, too. */
-function isMadeFrom(spec: SourceSpec, artifact: Artifact): boolean {
-  const { revision, included = [] } = artifact;
-  return specsThen(spec, artifact).some((then) => artifact.madeFrom === madeFrom(then, revision, included));
-}
-
-/** The address and the checksum of an archive, and the folder of a bucket, only find a revision, as the `ref` of others does. */
-function specsThen(spec: SourceSpec, { origin, revision }: Artifact): readonly SourceSpec[] {
-  const { archive, s3 } = spec;
-  if (archive !== undefined && origin !== undefined)
-    return [{ ...spec, archive: { ...archive, url: origin, sha256: revision.replace(/^sha256:/, "") } }];
-  if (s3 === undefined || origin === undefined) return [spec];
-  const { prefix: _prefix, ...place } = s3;
-  const bucket = bucketAddress(place);
-  if (origin === bucket) return [{ ...spec, s3: place }];
-  const folder = origin.slice(bucket.length + 1);
-  // The address of a folder has no slash at its end, and the spec may have one.
-  return [folder, `${folder}/`].map((prefix) => ({ ...spec, s3: { ...place, prefix } }));
 }
 
 function notStored(message: string): StarlingError {

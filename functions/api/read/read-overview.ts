@@ -17,7 +17,7 @@ import { cordonsAmong } from "#shared/fleet/rows/cordons-row.ts";
 import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import { type OwnerRow, reachesNobody, type SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import { pinKeys, sourcesAmong } from "#shared/fleet/rows/pin-row.ts";
+import { pinKeys } from "#shared/fleet/rows/pin-row.ts";
 import type {
   CatchUpRow,
   GuardState,
@@ -29,6 +29,7 @@ import type {
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import { windowsFor } from "#shared/fleet/rows/windows-row.ts";
+import { sourcesAmong } from "#shared/fleet/sources/sources-among.ts";
 import { isCheckAwaited } from "#shared/fleet/waits/asked-waits.ts";
 import { checkedSlots, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 import type { Table } from "#shared/ports.ts";

@@ -13,11 +13,12 @@ import { cordonsAmong } from "#shared/fleet/rows/cordons-row.ts";
 import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
-import { pinKeys, sourcesAmong } from "#shared/fleet/rows/pin-row.ts";
+import { pinKeys } from "#shared/fleet/rows/pin-row.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import { windowsFor } from "#shared/fleet/rows/windows-row.ts";
+import { sourcesAmong } from "#shared/fleet/sources/sources-among.ts";
 
 /** @returns undefined when the owner does not exist. @throws StarlingError `FreezesUnreadable` */
 export async function readOwner(

@@ -18,14 +18,14 @@ export const revisionSchema = boundedText(mostCharacters)
     "is a commit in capital letters; write its digits in lower case",
   )
   .refine(
-    (text) => !/(^|@)sha1:/.test(text) || /^([^@]+@)?sha1:[0-9a-f]{40}$/.test(text),
+    (text) => !/(^|@)sha1:/.test(text) || /^(.+@)?sha1:[0-9a-f]{40}$/.test(text),
     "has a commit that is not whole; write all of its 40 hexadecimal digits",
   )
   .refine(
-    (text) => !/(^|@)sha256:/.test(text) || /^([^@]+@)?sha256:[0-9a-f]{64}$/.test(text),
+    (text) => !/(^|@)sha256:/.test(text) || /^(.+@)?sha256:[0-9a-f]{64}$/.test(text),
     "has a digest that is not whole; write sha256: and all of its 64 hexadecimal digits in lower case",
   )
   .refine(
-    (text) => /^\w[\w.+/-]*(@sha(1|256):[0-9a-f]+)?$/.test(text) || /^sha(1|256):[0-9a-f]+$/.test(text),
+    (text) => /^[\w@][\w.+/@-]*(@sha(1|256):[0-9a-f]+)?$/.test(text) || /^sha(1|256):[0-9a-f]+$/.test(text),
     "must be a commit, a tag, a version or a digest, such as v1.4.2 or sha1: and 40 digits",
   );

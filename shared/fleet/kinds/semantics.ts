@@ -66,8 +66,11 @@ function tokenProblems({ issuer, claims }: TokenTrust): readonly FieldProblem[] 
   const patterns = Object.entries(claims).flatMap(([name, pattern]) =>
     problemsAt(`spec.oidc.claims.${name}`, regexProblem(pattern)),
   );
-  const open = patterns.length > 0 ? undefined : openClaims(issuer, claims);
-  return [...problemsAt("spec.oidc.issuer", issuerProblem(issuer)), ...patterns, ...(open === undefined ? [] : [open])];
+  return [
+    ...problemsAt("spec.oidc.issuer", issuerProblem(issuer)),
+    ...patterns,
+    ...problemsAt("spec.oidc.claims", patterns.length > 0 ? undefined : openClaims(issuer, claims)),
+  ];
 }
 
 function sourceProblems(document: Extract<Document, { kind: "Source" }>): readonly FieldProblem[] {

@@ -130,13 +130,14 @@ const helmUpstream = z
   });
 export type HelmUpstream = z.infer<typeof helmUpstream>;
 
+/** A part of the path of a request. */
+export const ociTag = boundedText(128).regex(/^\w[\w.-]*$/, "is not the name of a tag");
+
 const ociUpstream = z.strictObject({
   url: address("oci://ghcr.io/acme/shop"),
   ref: z
     .strictObject({
-      tag: boundedText(128)
-        .regex(/^\w[\w.-]*$/, "is not the name of a tag")
-        .optional(),
+      tag: ociTag.optional(),
       semver: versionRange.optional(),
       tagFilter: tagFilterSchema.optional(),
       digest: boundedText(71)

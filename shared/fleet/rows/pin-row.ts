@@ -3,7 +3,7 @@ import type { ErrorCode, OtherCode } from "#shared/base/error-codes.ts";
 import { type SourcePin, templatePins } from "#shared/fleet/kinds/template-sources.ts";
 import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
 import { type Row, type RowKeyOf, rowSchema } from "#shared/fleet/rows/row.ts";
 
 export interface PinFailure {
@@ -23,13 +23,16 @@ export interface PinRow extends Row {
   readonly announced?: string;
 }
 
+const dayMs = 86_400_000;
+
 /** Asks for a revision: the row is made, or due at once. Nothing else in it changes. */
 export function pinRequest(namespace: string, { source, revision }: SourcePin, now: Date) {
   const key = keys.pin({ namespace, name: source }, revision);
   return {
     update: key,
     set: { type: "Pin", schema: rowSchema, ...dueAttributes(key, watchdogAt(now, 0)) },
-    add: { version: 1 },
+    // A row that was forgotten has another version when it is made anew, so that no late write takes it for the former one.
+    add: { version: 1 + (now.getTime() % dayMs) },
   };
 }
 
@@ -46,29 +49,4 @@ export function pinWakeUp(row: PinRow, now: Date) {
 /** The keys of the rows of the revisions at which templates stay. */
 export function pinKeys(namespace: string, templates: Parameters<typeof templatePins>[0]): readonly RowKeyOf<"Pin">[] {
   return templatePins(templates).map(({ source, revision }) => keys.pin({ namespace, name: source }, revision));
-}
-
-/** The Sources among the rows, by name, each with the rows of its revisions at which templates stay. */
-export function sourcesAmong(rows: readonly Row[]) {
-  const pins = pinsAmong(rows);
-  return new Map(rows.filter(isSource).map(({ name, status }) => [name, { status, pins: pins.get(name) }]));
-}
-
-/** The rows of revisions that templates name, by the name of the Source and by the revision. */
-function pinsAmong(rows: readonly Row[]): ReadonlyMap<string, ReadonlyMap<string, PinRow>> {
-  const found = new Map<string, Map<string, PinRow>>();
-  for (const row of rows) {
-    if (!isPin(row)) continue;
-    const { name, revision } = keys.pin.read(row);
-    found.set(name, (found.get(name) ?? new Map<string, PinRow>()).set(revision, row));
-  }
-  return found;
-}
-
-function isSource(row: Row): row is SourceRow {
-  return row.type === "Source";
-}
-
-function isPin(row: Row): row is PinRow {
-  return row.type === "Pin";
 }

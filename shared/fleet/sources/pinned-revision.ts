@@ -1,7 +1,7 @@
 /** Revisions that a spec names exactly, and artifacts of the past that answer for them. */
 import { digestOf } from "#shared/base/digest.ts";
-import { type SourceSpec, upstreamOf } from "#shared/fleet/kinds/source.ts";
-import type { IncludedArtifact } from "#shared/fleet/rows/object-rows.ts";
+import { bucketAddress, type SourceSpec, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import type { Artifact, IncludedArtifact } from "#shared/fleet/rows/object-rows.ts";
 import { commitIn } from "#shared/source/git-reference.ts";
 
 /** An upstream never changes this part of a revision: the commit, the digest, or the version of a chart. */
@@ -35,6 +35,26 @@ export function madeFrom(spec: SourceSpec, revision: string, included: readonly 
   const identity = identityIn(spec, revision);
   const others = included.length === 0 ? {} : { included: included.map(({ digest }) => digest) };
   return digestOf({ identity, spec: { ...rest, [kind]: place }, ...others });
+}
+
+/** Whether the spec makes the artifact of its revision; what was included of other Sources stays in it. */
+export function isMadeFrom(spec: SourceSpec, artifact: Artifact): boolean {
+  const { revision, included = [] } = artifact;
+  return specsThen(spec, artifact).some((then) => artifact.madeFrom === madeFrom(then, revision, included));
+}
+
+/** The address and the checksum of an archive, and the folder of a bucket, only find a revision, as the `ref` of others does. */
+function specsThen(spec: SourceSpec, { origin, revision }: Artifact): readonly SourceSpec[] {
+  const { archive, s3 } = spec;
+  if (archive !== undefined && origin !== undefined)
+    return [{ ...spec, archive: { ...archive, url: origin, sha256: revision.replace(/^sha256:/, "") } }];
+  if (s3 === undefined || origin === undefined) return [spec];
+  const { prefix: _prefix, ...place } = s3;
+  const bucket = bucketAddress(place);
+  if (origin === bucket) return [{ ...spec, s3: place }];
+  const folder = origin.slice(bucket.length + 1);
+  // The address of a folder has no slash at its end, and the spec may have one.
+  return [folder, `${folder}/`].map((prefix) => ({ ...spec, s3: { ...place, prefix } }));
 }
 
 export interface Pinned {

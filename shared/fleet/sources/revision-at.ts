@@ -1,10 +1,10 @@
 /** The revision that a text of a template means: how it is recognised, and how a Source is asked for it. Pure. */
-import { followsTags, type SourceSpec, uploadVersion, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { followsTags, ociTag, type SourceSpec, uploadVersion, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import { plainVersion, wholeVersion } from "#shared/fleet/sources/pinned-revision.ts";
 import { commitIn } from "#shared/source/git-reference.ts";
 
-const wholeCommit = /^(?:([^@]+)@)?(?:sha1:)?([0-9a-f]{40})$/;
-const wholeDigest = /^(?:[^@]+@)?(sha256:[0-9a-f]{64})$/;
+const wholeCommit = /^(?:(.+)@)?(?:sha1:)?([0-9a-f]{40})$/;
+const wholeDigest = /^(?:.+@)?(sha256:[0-9a-f]{64})$/;
 const onlyVersion = new RegExp(`^${wholeVersion}$`);
 
 /** Whether `revision`, as a Source's history writes it, is the one that `text` means. */
@@ -38,7 +38,12 @@ export function specAt(spec: SourceSpec, text: string): SourceSpec | string {
     if (onlyVersion.test(version)) return { ...spec, helm: { ...helm, ref: { semver: `=${plainVersion(version)}` } } };
     return "it is not stored, and a chart is found by its whole version, such as 4.11.3";
   }
-  if (oci !== undefined) return { ...spec, oci: { ...oci, ref: digest === undefined ? { tag: text } : { digest } } };
+  if (oci !== undefined) {
+    if (digest !== undefined) return { ...spec, oci: { ...oci, ref: { digest } } };
+    // Anything else could lead to another repository of the registry.
+    if (ociTag.safeParse(text).success) return { ...spec, oci: { ...oci, ref: { tag: text } } };
+    return "it is not stored, and a registry finds it by its tag, of letters, digits and . _ -, or by sha256: and its digest";
+  }
   if (external !== undefined && uploadVersion.safeParse(version).success)
     return { ...spec, external: { ...external, version } };
   return "it is not stored, and its upstream has only what it has now; name a stored revision, or leave revision out";

@@ -114,12 +114,16 @@ export function failedSourceStatus(row: Before, failure: SourceFailure, now: Dat
   };
 }
 
-/** A fetch begins. The status tells of one that died before; the request stays open. */
+/** A fetch begins. The status tells of one that died before; the request and the spec stay open. */
 export function fetchingStatus(row: Before, start: FetchStart, died: SourceFailure | undefined): SourceStatus {
   if (died === undefined) return { ...row.status, fetch: start };
-  const { handledReconcile: _handled, ...failed } = failedSourceStatus(row, died, new Date(start.startedAt));
-  const { handledReconcile } = row.status;
-  return { ...failed, ...defined({ handledReconcile }), fetch: start };
+  const {
+    handledReconcile: _handled,
+    observedGeneration: _observed,
+    ...failed
+  } = failedSourceStatus(row, died, new Date(start.startedAt));
+  const { handledReconcile, observedGeneration } = row.status;
+  return { ...failed, ...defined({ handledReconcile, observedGeneration }), fetch: start };
 }
 
 function attempted(row: Before, now: Date): Partial<SourceStatus> {

@@ -140,7 +140,7 @@ describe("the next poll of a Source", () => {
     ...more,
   });
 
-  test("Sources of one upstream have their turns together, whenever each was polled last, and with a multiple of the interval", () => {
+  test("Sources of one upstream have their turns together, whenever each was polled last, and with a multiple of the interval [source.poll.interval]", () => {
     const url = "https://git.example.com/app";
     const turns = new Set(
       Array.from({ length: 60 }, (_, index) => {
@@ -153,7 +153,7 @@ describe("the next poll of a Source", () => {
     expect(turns).toContain(nextResolve(hourly));
   });
 
-  test("Sources of other places, and those without a place in common, have their turns spread over the interval", () => {
+  test("Sources of other places, and those without a place in common, have their turns spread over the interval [source.poll.interval]", () => {
     const places = Array.from({ length: 300 }, (_, index) => sourceAt(`https://git.example.com/app-${index}`));
     const pushed = places.map((_, index) =>
       sourceAt("https://git.example.com/app", {

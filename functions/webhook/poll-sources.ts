@@ -9,6 +9,8 @@ import { mayFollow } from "#shared/source/git-reference.ts";
 import { normaliseGitUrl } from "#shared/source/git-url.ts";
 
 const loggedRefs = 10;
+/** References that are compared with what each Source follows; after a push of more, anything may have changed. */
+const mostCompared = 1000;
 
 /** The addresses of a push in the form that is compared. Undefined when it names none. */
 export function addressesOf({ urls }: Push): ReadonlySet<string> | undefined {
@@ -49,6 +51,7 @@ function isAt(spec: SourceSpec, { names }: Push, addresses: ReadonlySet<string> 
 
 function follows(spec: SourceSpec, { refs, tags, ...push }: Push): boolean {
   const { git, helm, oci } = spec;
+  if (Math.max(refs?.length ?? 0, tags?.length ?? 0) > mostCompared) return true;
   if (refs !== undefined) return git !== undefined && refs.some((ref) => mayFollow(git.ref, { ...push, ref }));
   if (tags === undefined || tags.length === 0) return true;
   const one = oci ?? helm;

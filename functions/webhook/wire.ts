@@ -1,4 +1,5 @@
 import type { WebhookEnv } from "#functions/webhook/env.ts";
+import { SpacedSender } from "#functions/webhook/spaced-sender.ts";
 import { webhookHandler } from "#functions/webhook/webhook-handler.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
@@ -20,7 +21,7 @@ export function wireWebhook(env: WebhookEnv, aws: RowClients & SecretClients, op
   const { clock = systemClock, output } = options;
   return webhookHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
-    sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }),
+    sender: new SpacedSender(new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }), clock),
     secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
     http: new GuardedHttpRemote({
       rules: addressRules(env.STARLING_GIT_ALLOW ?? ""),

@@ -190,6 +190,18 @@ describe("the URL of a Receiver", () => {
     expect(await deliver(at, signed("generic", { body: "not JSON" }))).toMatchObject({ status: 400, woken: [] });
   });
 
+  test("after a push of more than a thousand references, every listed Source at the address is polled", async () => {
+    await world.addSource("tags", { url, ref: { semver: ">=1" } });
+    await world.addSource("elsewhere", { url: "https://github.com/acme/other" });
+    const at = await world.addReceiver("app", { provider: "generic", sources: ["main", "tags", "elsewhere"] });
+    const pushed = (references: number) => {
+      const refs = Array.from({ length: references }, (_, index) => `refs/heads/b${index}`);
+      return deliver(at, signed("generic", { body: JSON.stringify({ url, refs }) }));
+    };
+    expect(await pushed(1000)).toMatchObject({ status: 202, woken: [] });
+    expect(await pushed(1001)).toMatchObject({ status: 202, woken: ["main", "tags"] });
+  });
+
   test("a replay costs the same polls again, and no commit of a body is used [receiver.hint]", async () => {
     const at = await world.addReceiver("app", { provider: "github" });
     const first = await deliver(at, push());

@@ -8,6 +8,7 @@ import type { Session } from "#cli/session/session.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
 import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import { defined } from "#shared/base/defined.ts";
+import { isRealDay } from "#shared/base/is-real-day.ts";
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { ArtifactItem, LinkedArtifact } from "#shared/fleet/api/artifact-item.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
@@ -42,7 +43,7 @@ function referenceIn({ revision, asOf }: ResolveOptions, now: Date): string | un
   const seconds = durationSeconds(asOf);
   if (seconds !== undefined) return later(now, -seconds);
   const time = Date.parse(asOf);
-  if (/^\d{4}-\d\d-\d\dT/.test(asOf) && !Number.isNaN(time)) return new Date(time).toISOString();
+  if (/^\d{4}-\d\d-\d\dT/.test(asOf) && !Number.isNaN(time) && isRealDay(asOf)) return new Date(time).toISOString();
   throw usageFailure(
     `--as-of is "${asOf}"; expected a time or a duration`,
     "--as-of 2026-11-22T18:00:00Z, or --as-of 2h",

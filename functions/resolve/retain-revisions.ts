@@ -1,4 +1,4 @@
-/** `spec.retain`: the newest revisions of a Source stay addressable, whether anything refers to them or not. */
+/** `spec.retain`: the newest revisions of a Source stay addressable, whether anything refers to them or not. The present one always does. */
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { isConflict, isThere } from "#shared/base/errors.ts";
@@ -22,12 +22,15 @@ const day = 86_400;
 /** A suspended Source is looked after every 20 days, and a revision is forgotten after 30 that nobody kept it. */
 const keepAgainSeconds = 5 * day;
 
-/** Keeps the `spec.retain` newest revisions and their artifacts for longer, on the first poll of a day. */
+/**
+ * Keeps the `spec.retain` newest revisions and their artifacts for longer, on the first poll of a day. Without it the
+ * newest one stays, so that it can be found when the next one has taken its place, however long the Source had it.
+ */
 export async function retainRevisions(row: SourceRow, ports: RetainPorts): Promise<void> {
-  const { retain } = row.spec;
+  const { retain = 1 } = row.spec;
   const now = ports.clock.now();
   const isSuspended = row.operations.suspended !== undefined;
-  if (retain === undefined || (!isSuspended && dayOf(row.status.attemptedAt) === dayOf(now.toISOString()))) return;
+  if (!isSuspended && dayOf(row.status.attemptedAt) === dayOf(now.toISOString())) return;
   const query = { ...ranges.revisions(row), newestFirst: true, newer: "kept", limit: retain } as const;
   let read = 0;
   for await (const revision of allItems((start) => ports.table.query({ ...query, ...start }))) {

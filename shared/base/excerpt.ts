@@ -8,7 +8,8 @@ const readCharacters = 4096;
 /** The beginning of a text in one line, without characters that control a terminal. */
 export function excerpt(text: string, most = mostCharacters): string {
   const shown = text.length > most ? `${text.slice(0, most - 3)}...` : text;
-  return plainLine(shown);
+  // A text that is cut may end in half of a character, which no table and no bus returns as it was.
+  return plainLine(shown.toWellFormed());
 }
 
 /**

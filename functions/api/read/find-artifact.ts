@@ -4,6 +4,7 @@ import { refusal } from "#functions/api/request/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
+import { isRealDay } from "#shared/base/is-real-day.ts";
 import { type ArtifactItem, artifactItem } from "#shared/fleet/api/artifact-item.ts";
 import { keptSeconds } from "#shared/fleet/rows/expiry.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -151,11 +152,13 @@ function isDigits(reference: string): boolean {
   return /^[0-9a-f]{7,64}$/.test(reference);
 }
 
-/** The time in UTC; undefined when the reference is no time. */
+/** The time in UTC; undefined when the reference is no time. @throws StarlingError `BadRequest` for a day that no month has. */
 function timeIn(reference: string): string | undefined {
   const form = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/;
   const at = form.test(reference) ? Date.parse(reference) : Number.NaN;
-  return Number.isNaN(at) ? undefined : new Date(at).toISOString();
+  if (Number.isNaN(at)) return undefined;
+  if (isRealDay(reference)) return new Date(at).toISOString();
+  throw refusal("BadRequest", `${reference} is no time: no month has such a day`);
 }
 
 function itemOf({ artifact, at }: RevisionRow, { status }: SourceRow): ArtifactItem {

@@ -9,6 +9,8 @@ import { maxUploadBytes } from "#shared/fleet/sources/uploads.ts";
 const maxDocuments = 1000;
 
 const reason = boundedText(500).optional();
+/** The address of a clone in CI often has one; a user alone stands in every SSH address. */
+const login = /^https?:\/\/[^/\s]*@|\/\/[^/\s@]*:[^/\s]*@/i;
 export const deleteQuery = z.object({ reason });
 
 const guardHashText = "must be the hash of a withheld change: starling guard list prints it";
@@ -27,6 +29,10 @@ export const pushBody = z.strictObject({
   version: uploadVersion,
   origin: boundedText(300)
     .regex(/^\S([^\p{Cc}]*\S)?$/u, "must be one line without space around it")
+    .refine(
+      (origin) => !login.test(origin),
+      "must not contain a password or a token: leave out what stands before the @",
+    )
     .optional(),
   sha256: boundedText(64).regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits in lower case"),
   bytes: z

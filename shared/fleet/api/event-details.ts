@@ -44,7 +44,10 @@ const envelope = z.object({
 export const sourceRevisionDetail = envelope
   .extend(artifact.shape)
   .extend({
-    origin: z.string().optional().describe("Address of the upstream, or what a push gave as the origin of its content"),
+    origin: z
+      .string()
+      .optional()
+      .describe("Address of the upstream without its query, or what a push gave as the origin of its content"),
     previous: artifact.optional().describe("The artifact before; absent for the first one"),
   })
   .describe(

@@ -1,4 +1,4 @@
-import { expiryOf } from "#shared/fleet/rows/expiry.ts";
+import { expiryOf, keptSeconds } from "#shared/fleet/rows/expiry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -26,10 +26,13 @@ export function revisionRow(
   };
 }
 
-/** The revision stays for as long as a new one; its artifact was stored once more. */
+/** The longest time until the revision of a suspended Source is kept once more. */
+const untilKeptSeconds = 20 * 86_400;
+
+/** The revision stays for as long as a new one, from the last time that the Source can have it; its artifact was stored once more. */
 export function keptRevisionRow(row: RevisionRow, now: Date): RevisionRow {
   const artifact = { ...row.artifact, storedAt: now.toISOString() };
-  return { ...row, version: row.version + 1, artifact, expiresAt: expiryOf(now) };
+  return { ...row, version: row.version + 1, artifact, expiresAt: expiryOf(now, keptSeconds + untilKeptSeconds) };
 }
 
 /** When the row was written, or kept the last time. */

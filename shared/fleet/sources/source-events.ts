@@ -86,7 +86,7 @@ function revisionChange({ artifact: was }: SourceStatus, { artifact }: SourceSta
       type: "revision",
       time,
       ...named(artifact),
-      ...(origin === undefined ? {} : { origin }),
+      ...(origin === undefined ? {} : { origin: withoutQueries(origin) }),
       ...(was === undefined ? {} : { previous: named(was) }),
     },
   ];
@@ -96,7 +96,7 @@ function availabilityChange(before: SourceStatus, after: SourceStatus, time: str
   const [was, is] = [availabilityOf(before), availabilityOf(after)];
   if (is === undefined || was?.availability === is.availability) return [];
   const { artifact } = after;
-  const message = excerpt(readyOf(after)?.message ?? "", maxMessage);
+  const message = excerpt(withoutQueries(readyOf(after)?.message ?? ""), maxMessage);
   return [
     {
       type: "availability",
@@ -118,6 +118,11 @@ function availabilityOf(status: SourceStatus): SourceAvailability | undefined {
 
 function readyOf({ conditions }: SourceStatus) {
   return conditions.find(({ type }) => type === "Ready");
+}
+
+/** The query of an archive's URL can be what lets somebody read it, and a bus has other readers than the Source. */
+function withoutQueries(text: string): string {
+  return text.replaceAll(/\b(https?:\/\/[^\s?"'<>]+)\?[^\s"'<>,;]*/gi, "$1");
 }
 
 function named({ revision, digest }: Artifact): NamedArtifact {

@@ -83,6 +83,8 @@ test.each([
   ["--as-of yesterday", '--as-of is "yesterday"; expected a time or a duration'],
   ["--as-of 2h --revision main", "--revision and --as-of are given both"],
   ["--as-of 2026-11-19T00:00:00Z", "its revisions are known since 2026-11-20T06:00:00.000Z"],
+  ["--as-of 2026-02-30T00:00:00Z", '--as-of is "2026-02-30T00:00:00Z"; expected a time or a duration'],
+  ["--revision 2026-02-30T00:00:00Z", "2026-02-30T00:00:00Z is no time: no month has such a day"],
   ["--revision v9", "Source payments/app had no revision v9"],
 ])("`source resolve app %s` is refused", async (flags, says) => {
   const { code, err } = await cli.run(`source resolve app ${flags}`);

@@ -48,7 +48,8 @@ function folder(name: string, files: Readonly<Record<string, string>>): string {
   return name;
 }
 
-const push = (version: string, dir: string) => cli.run(`source push shop --as ${version} --dir ${dir}`);
+const push = (version: string, dir: string, flags = "") =>
+  cli.run(`source push shop --as ${version} --dir ${dir}${flags}`);
 const row = async () => (await cli.table.get(key)) as SourceRow;
 const pushed = async () => ((await row()).operations.uploads ?? []).map(({ version }) => version);
 
@@ -318,6 +319,20 @@ describe("who may push", () => {
     expect(await call({ ...body, upload: first.upload })).toMatchObject({ code: "Forbidden" });
     expect(await pushed()).toEqual([]);
   });
+});
+
+test.each([
+  "https://gitlab-ci-token:s3cret@gitlab.com/acme/shop.git",
+  "https://s3cret@github.com/acme/shop",
+  "main:ssh://ci:s3cret@git.example.com/acme/shop",
+])("an origin with a login is refused, because everybody may see it: %s", async (origin) => {
+  const { code, err } = await push("1.4.0", folder("a", { "a.yaml": config("a") }), ` --origin ${origin}`);
+  expect([code, err]).toEqual([
+    expect.not.stringMatching(/^0$/),
+    expect.stringContaining("leave out what stands before the @"),
+  ]);
+  expect(err).not.toContain("s3cret");
+  expect(await pushed()).toEqual([]);
 });
 
 describe("a push that is refused", () => {

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { findArtifact } from "#functions/api/read/find-artifact.ts";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
@@ -84,10 +85,26 @@ describe("the revisions of a Source after half a year", () => {
 
   test("only the present artifact is stored if it retains none [source.artifact.retained]", async () => {
     await world.put(specOf());
-    await pushFour();
+    const [newest] = await pushFour();
     await passHalfYear();
-    expect(await revisions()).toEqual([]);
+    expect(revisionsIn(await revisions())).toEqual([newest]);
     expect(world.blobs.keys()).toHaveLength(1);
+  });
+
+  test("the one that it had all the time is found for a month after the next one came", async () => {
+    await world.put(specOf());
+    const [former = ""] = await pushFour();
+    await passHalfYear();
+    const then = world.now.toISOString();
+    await pass(1, { isPolled: false });
+    await server.commitFiles(repository, { "a.yaml": "5" }, { message: "5" });
+    await world.resolve();
+    for (let day = 0; day < 29; day++) await pass(1, { isPolled: true });
+    const ports = { table: world.table, clock: { now: () => world.now } };
+    for (const reference of [then, former.slice(-40)])
+      expect(await findArtifact(ports, source, reference)).toMatchObject({ revision: former, present: false });
+    const { key } = await findArtifact(ports, source, then);
+    expect([...world.blobs.keys()]).toContain(key);
   });
 
   test("those that it retains stay while git is away", async () => {

@@ -1,4 +1,5 @@
 /** Events of Sources on a bus: the real client, and EventBridge's protocol on loopback. */
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { EventBridgeClient } from "@aws-sdk/client-eventbridge";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -14,8 +15,10 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
 import { withoutPending } from "#shared/fleet/sources/source-events.ts";
 import type { EventBus, GitRemote, Table } from "#shared/ports.ts";
+import { startFileServer } from "#test/support/file-server.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
+import { tarGz } from "#test/support/tar-gz.ts";
 
 const accessKey = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
 const spec = { git: { url: "https://git.example.com/shop.git", ref: { branch: "main" } } };
@@ -170,6 +173,37 @@ describe("events of a Source", () => {
     expect(briefly()).toEqual([[1, "unavailable"]]);
     expect(store.list()[0]?.detail).not.toHaveProperty("artifact");
     expect(store.list()[0]?.detail).not.toHaveProperty("previous");
+  });
+
+  test("what lets somebody read an archive is in no event", async () => {
+    let status = 403;
+    const body = await tarGz([{ name: "a.yaml", body: "a" }]);
+    const server = await startFileServer(() => ({ status, body }));
+    const url = `${server.url}/app.tar.gz?token=s3cret`;
+    const sha256 = createHash("sha256").update(body).digest("hex");
+    await world.put({ archive: { url, sha256 } });
+    await world.resolve();
+    status = 200;
+    await whenDue();
+    await server.stop();
+    expect(briefly()).toEqual([
+      [1, "unavailable"],
+      [2, `sha256:${sha256}`],
+      [3, "available"],
+    ]);
+    expect(store.list()[0]?.detail).toMatchObject({ message: expect.stringContaining("/app.tar.gz") });
+    expect(store.list()[1]?.detail).toMatchObject({ origin: `${server.url}/app.tar.gz` });
+    expect(JSON.stringify(store.list())).not.toContain("s3cret");
+  });
+
+  test("a message that is cut in the middle of a character is the same text in every delivery", async () => {
+    git.failure = new StarlingError(`${"a".repeat(296)}${"\u{1f600}".repeat(9)}`, {
+      code: "UpstreamUnavailable",
+      retry: "transient",
+    });
+    await world.resolve();
+    const [{ message = "" } = {}] = details() as { readonly message?: string }[];
+    expect([message.length, message.isWellFormed()]).toEqual([300, true]);
   });
 
   test("a row of a version without events has none for what it says already, and begins with 1", async () => {

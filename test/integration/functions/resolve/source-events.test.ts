@@ -175,7 +175,7 @@ describe("events of a Source", () => {
     expect(store.list()[0]?.detail).not.toHaveProperty("previous");
   });
 
-  test("what lets somebody read an archive is in no event", async () => {
+  test("no event has the query of the URL of an archive", async () => {
     let status = 403;
     const body = await tarGz([{ name: "a.yaml", body: "a" }]);
     const server = await startFileServer(() => ({ status, body }));

@@ -54,6 +54,8 @@ export interface StackOptions extends MachineOptions {
   readonly registry?: boolean;
   /** The password of the git server. The default is a new one. */
   readonly gitPassword?: string;
+  /** Called for each request to the git server. */
+  readonly onGitRequest?: () => void;
 }
 
 /** @throws Error that says what to install when git or an emulator is missing; no process is left running. */
@@ -82,6 +84,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       ...defined({ port: options.gitPort }),
       tls: certificate,
       credentials,
+      disturb() {
+        options.onGitRequest?.();
+        return undefined;
+      },
       async onPush(repository, updates) {
         for (const update of updates) {
           if (update.before === zeroId && update.after === zeroId) continue;

@@ -16,6 +16,7 @@ import { fanout } from "#test/bench/fanout.ts";
 import { files } from "#test/bench/files.ts";
 import { footprint } from "#test/bench/footprint.ts";
 import { idle } from "#test/bench/idle.ts";
+import { monorepo } from "#test/bench/monorepo.ts";
 import { planner } from "#test/bench/planner.ts";
 import { render } from "#test/bench/render.ts";
 import { resolve } from "#test/bench/resolve.ts";
@@ -40,6 +41,7 @@ const benches: Readonly<Record<string, Entry>> = {
   footprint: { run: footprint, takes: ["target", "objects", "rounds", "clusters"] },
   fanout: { run: fanout, takes: ["clusters"] },
   idle: { run: idle, takes: ["clusters", "rounds"] },
+  monorepo: { run: monorepo, takes: ["clusters", "objects", "rounds"] },
   planner: { run: planner, takes: ["clusters", "rounds"] },
   render: { run: render, takes: ["rounds"] },
   resolve: { run: resolve, takes: ["objects", "rounds"] },

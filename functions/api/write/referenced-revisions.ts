@@ -2,6 +2,7 @@
 import { keptNumbers } from "#functions/api/write/decide-rejection.ts";
 import { ownersUsing } from "#shared/adapters/source-users.ts";
 import { allItems } from "#shared/base/all-pages.ts";
+import { artifactRevisionOf } from "#shared/fleet/rollout/earlier-artifacts.ts";
 import { pinnedSources } from "#shared/fleet/rollout/pinned-sources.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
@@ -32,5 +33,6 @@ async function rolledOutRevisions(source: SourceRow, table: Table): Promise<Read
   const known = rollouts.filter((rollout) => !isNewer(rollout));
   if (readable.length < states.length || known.length < rollouts.length) return undefined;
   const pins = known.flatMap(({ plan }) => pinnedSources(plan));
-  return new Set(pins.filter((pin) => pin.source === source.name).map(({ revision }) => revision));
+  const own = pins.filter((pin) => pin.source === source.name);
+  return new Set(own.flatMap((pin) => [pin.revision, artifactRevisionOf(pin)]));
 }

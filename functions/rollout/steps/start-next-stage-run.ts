@@ -6,6 +6,7 @@ import { renumber, Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { advanceAll } from "#shared/fleet/rollout/advance.ts";
 import { describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { withEarlierArtifacts } from "#shared/fleet/rollout/earlier-artifacts.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { nextFeed } from "#shared/fleet/rollout/feed.ts";
 import { afterPlan } from "#shared/fleet/rollout/guarded-templates.ts";
@@ -40,9 +41,10 @@ export async function startNextStageRun(
   });
   if (feed === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
-  const rollout = feed.rollout === "newest" ? newRollout(transaction, identity) : transaction.rollout(feed.rollout);
-  // A Source that was not polled since, or that went back, may have stored it long ago.
-  if (feed.rollout === "newest") await renewArtifacts([rollout], ports);
+  const rollout =
+    feed.rollout === "newest"
+      ? newRollout(transaction, { identity, plan: await storedPlan(known, ports) })
+      : transaction.rollout(feed.rollout);
   if (feed.stage !== undefined) await startStageRun(transaction, { stage: feed.stage, rollout }, ports);
   return transaction;
 }
@@ -64,10 +66,27 @@ async function takeNewSnapshot(known: Known, asked: number, ports: PlannerPorts)
   return transaction;
 }
 
-function newRollout(transaction: Transaction, identity: string | undefined): RolloutRow {
-  const { rolloutState, desired, row } = transaction.known;
-  if (!desired.ok || identity === undefined) throw new Error("there is nothing to plan");
-  const { plan } = desired;
+/**
+ * The desired plan, with artifacts that are stored once more: a Source that was not polled since, or that went back, may
+ * have stored its own long ago. Templates whose files did not change keep the artifact that they are rendered from.
+ */
+async function storedPlan({ desired, rolloutState, rollouts }: Known, ports: PlannerPorts): Promise<Plan> {
+  if (!desired.ok) throw new Error("there is nothing to plan");
+  const before = rollouts.get(rolloutState.last)?.plan;
+  const plan = withEarlierArtifacts(desired.plan, before);
+  const lost = await renewArtifacts([{ plan }], ports);
+  if (lost.size === 0) return plan;
+  const stored = withEarlierArtifacts(desired.plan, before, lost);
+  await renewArtifacts([{ plan: stored }], ports);
+  return stored;
+}
+
+function newRollout(
+  transaction: Transaction,
+  { identity, plan }: { readonly identity: string | undefined; readonly plan: Plan },
+): RolloutRow {
+  const { rolloutState, row } = transaction.known;
+  if (identity === undefined) throw new Error("there is nothing to plan");
   const before = transaction.known.rollouts.get(rolloutState.last);
   const revision = describeRevisions(plan);
   const { skipped } = withDesired(rolloutState, { identity, revision });

@@ -4,6 +4,7 @@ import { isConflict } from "#shared/base/errors.ts";
 import { renderingExpiry } from "#shared/fleet/blob-life.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { renderEngine } from "#shared/fleet/rollout/desired-plan.ts";
+import { artifactRevisionOf } from "#shared/fleet/rollout/earlier-artifacts.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -31,7 +32,7 @@ export async function askRenderings(
     const besides = pins.map((pin) => ({
       namespace,
       name: pin.source,
-      revision: pin.revision,
+      revision: artifactRevisionOf(pin),
       besides: pin.artifactDigest,
     }));
     const others = besides.length === 0 ? {} : { besides };

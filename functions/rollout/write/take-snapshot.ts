@@ -240,13 +240,15 @@ async function standingIn(
   ]);
 }
 
-/** The artifacts of a rollout, for as long as its row exists. */
+/** The artifacts of a rollout, for as long as its row exists. @returns the digests of those that are lost. */
 export async function renewArtifacts(
   rollouts: readonly Pick<RolloutRow, "plan">[],
   { blobs, clock }: Pick<PlannerPorts, "blobs" | "clock">,
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const pins = rollouts.flatMap(({ plan }) => pinnedSources(plan));
   const before = youngSince(clock.now());
+  const lost = new Set<string>();
   for (const digest of new Set(pins.map(({ artifactDigest }) => artifactDigest)))
-    await isThere(blobs.renew(blobKeys.artifact(digest), before));
+    if (!(await isThere(blobs.renew(blobKeys.artifact(digest), before)))) lost.add(digest);
+  return lost;
 }

@@ -47,6 +47,8 @@ export interface RenderingClock {
   readonly progressSeconds: number;
   /** A failed rendering is requested once more, however final it was: a newer version of Starling may render it. */
   readonly retriedAt?: string | undefined;
+  /** Renderings that the cluster has been assigned: its worker keeps them stored. */
+  readonly assigned?: ReadonlySet<string>;
 }
 
 /**
@@ -74,7 +76,7 @@ export function targetRenderings(
     if (row?.state === "Done" && row.digest !== undefined) {
       digests.push(row.digest);
       if (row.leftOut !== undefined) leftOut.set(row.digest, row.leftOut);
-      if (isFresh(row.keptAt ?? row.doneAt, clock.now)) continue;
+      if (clock.assigned?.has(row.digest) === true || isFresh(row.keptAt ?? row.doneAt, clock.now)) continue;
       isPending = true;
       unasked.push(index);
       continue;

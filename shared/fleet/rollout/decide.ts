@@ -17,6 +17,7 @@ import {
 } from "#shared/fleet/rollout/assignments.ts";
 import { buildOf } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { artifactRevisionOf } from "#shared/fleet/rollout/earlier-artifacts.ts";
 import type { ClusterRows, Deciding, Known } from "#shared/fleet/rollout/facts.ts";
 import { skipOf, skippedText } from "#shared/fleet/rollout/gate-acts.ts";
 import { objectBounds } from "#shared/fleet/rollout/guarded-objects.ts";
@@ -111,6 +112,7 @@ export function decide(
     now,
     progressSeconds: secondsOf(settings.progressDeadline),
     retriedAt: candidate.retriedAt,
+    assigned: new Set(syncs.flatMap(({ desired }) => desired.renderDigest ?? [])),
   });
   if (rendered.kind !== "ready" && takenOut !== undefined) return takenOut;
   if (rendered.kind === "failed") return { do: "fail", reason: rendered.reason };
@@ -209,11 +211,11 @@ export function requestOf(
 ): readonly RenderingRequest[] {
   const [template, input] = [rollout.plan.templates[index], target.inputs[index]];
   if (template === undefined || input === undefined || !("digest" in input)) return [];
-  const { source, revision } = template;
+  const { source } = template;
   const build = buildOf(template, input);
   const others = valueArtifacts(build.render?.helm);
   const besides = (template.besides ?? []).filter(({ artifactDigest }) => others.includes(artifactDigest));
-  return [{ input: input.digest, source, revision, besides, ...build }];
+  return [{ input: input.digest, source, revision: artifactRevisionOf(template), besides, ...build }];
 }
 
 /** Rows of Syncs that a step writes at once. */

@@ -202,7 +202,8 @@ function planOf(parts: Omit<Plan, "planHash">): Plan {
  * changes none of these files makes no new plan.
  */
 function rolloutOf(template: PlannedTemplate) {
-  const { revision: _revision, source: _source, besides, counts, artifactDigest, ...rollout } = template;
+  const { revision: _revision, source: _source, artifactRevision: _earlier, ...own } = template;
+  const { besides, counts, artifactDigest, ...rollout } = own;
   // The names stay, because a values file names its Source.
   const others = besides?.map((pin) => ({ source: pin.source, artifactDigest: pin.counts ?? pin.artifactDigest }));
   return { ...rollout, artifactDigest: counts ?? artifactDigest, ...defined({ besides: others }) };

@@ -20,6 +20,8 @@ export interface PinnedSource {
   readonly artifactDigest: string;
   /** Digest of the used part of the artifact, when not all of it is used. */
   readonly counts?: string | undefined;
+  /** The earlier revision that has the artifact, when its used part is that of `revision`. */
+  readonly artifactRevision?: string | undefined;
 }
 
 /** One template of a plan, with its pinned Sources. */

@@ -30,6 +30,20 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["footprint", [...onEmbedded, "--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
   ["fanout", ["--clusters", "2"], []],
   ["idle", ["--clusters", "2", "--rounds", "1"], ["eksVsToken", "usdPerMonth1000x5vs100"]],
+  [
+    "monorepo",
+    ["--clusters", "1", "--objects", "3", "--rounds", "1"],
+    [
+      "awsFor20TemplatesVs1",
+      "awsPerSourceOf3Vs1",
+      "clusterRequestsFor20TemplatesVs1",
+      "clusterRequestsPerSourceOf3Vs1",
+      "gitRequestsFor3SourcesVs1",
+      "messagesPerSourceOf3Vs1",
+      "secondsFor20TemplatesVs1",
+      "secondsPerSourceOf3Vs1",
+    ],
+  ],
   ["render", ["--rounds", "1"], ["helmVsBinary", "kustomizeVsBinary", "perInput1000vs10"]],
   [
     "resolve",

@@ -1,4 +1,4 @@
-import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
+import { CfnOutput, Fn, Stack, type StackProps } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import { type ClusterRoles, sayWhichAccounts } from "#infra/cluster-roles.ts";
 import { type Concurrency, sayWhichQuota } from "#infra/concurrency.ts";
@@ -32,7 +32,7 @@ export class ControlStack extends Stack {
     const { settings, state, clusterRoles, concurrency } = props;
     const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole, discoverRole, oldestRevisionDays } =
       settings;
-    const { guard, personalRoles, sourceBuckets, awsSources, eventBus } = settings;
+    const { guard, personalRoles, sourceBuckets, awsSources, eventBus, zones } = settings;
     const { domain: name, domainCertificate: certificateArn } = settings;
     this.addStackDependency(state, "it reads the outputs of the state stack");
     const wiring = new Wiring(this, "Wiring", {
@@ -51,6 +51,7 @@ export class ControlStack extends Stack {
       eventBus,
       guard,
       personalRoles,
+      zones,
       ...(name === undefined || certificateArn === undefined ? {} : { domain: { name, certificateArn } }),
       ...defined({
         gitCa,
@@ -100,6 +101,13 @@ export class ControlStack extends Stack {
         wiring.resolveRoleArn,
         "Role that the policies of buckets in other accounts must let read",
       );
+    }
+    for (const { name, outputs, roleArn, addresses } of wiring.zones) {
+      this.#say(`Zone${outputs}Role`, roleArn, `Role that the roles of clusters in zone ${name} must trust`);
+      if (addresses.length > 0) {
+        const said = `Addresses from which zone ${name} asks: add ADDRESS/32 of each to publicAccessCidrs of its clusters`;
+        this.#say(`Zone${outputs}Addresses`, Fn.join(",", [...addresses]), said);
+      }
     }
     this.#say("FleetDashboard", dashboards.fleet, "CloudWatch dashboard of the fleet");
     this.#say("OperationsDashboard", dashboards.operations, "CloudWatch dashboard of functions, queues and costs");

@@ -2,6 +2,7 @@
 import { Token } from "aws-cdk-lib";
 import * as z from "zod";
 import { readGitCa } from "#infra/git-ca.ts";
+import { zonesSchema } from "#infra/zone-settings.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { guardAsJson, guardSchema } from "#shared/fleet/kinds/guard-spec.ts";
 import { defaultPersonalRoles } from "#shared/fleet/rollout/approval.ts";
@@ -227,6 +228,12 @@ export const settingsSchema = z.strictObject({
       desired: "the name of an event bus of this account and region, the ARN of another one, or none",
       does: "Bus of EventBridge that gets the events of Sources ([React to a new revision](tasks/react-to-a-revision.md)); `default` is the one that every account has. `none`: no events.",
     }),
+  zones: zonesSchema.default([]).register(settingRows, {
+    type: "list",
+    desired:
+      'a list of zones as JSON, such as [{"name": "fixed", "vpc": {}}] or [{"name": "spoke", "subnets": ["subnet-0a1b2c3d4e5f60718"], "securityGroups": ["sg-0a1b2c3d4e5f60718"]}]',
+    does: "Places besides `home` from which clusters are reached ([Zones](zones.md)): each has workers of its own in a network. `vpc` makes a network with fixed addresses, `subnets` with `securityGroups` uses an existing one.",
+  }),
   alarmTopicArn: nameOf(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/)
     .optional()
     .register(settingRows, {

@@ -28,6 +28,7 @@ import {
   secretDescriptionOf,
   secretOf,
   sourceBuckets,
+  zoneQueuesOf,
 } from "#infra/constructs/access.ts";
 import { ApiEntry, type ApiEntryProps } from "#infra/constructs/api-entry.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
@@ -39,13 +40,16 @@ import { GitCaLayer } from "#infra/constructs/git-ca-layer.ts";
 import { OperationsDashboard } from "#infra/constructs/operations-dashboard.ts";
 import { RepositoryEvents } from "#infra/constructs/repository-events.ts";
 import { SavedQueries } from "#infra/constructs/saved-queries.ts";
-import { StarlingFunction } from "#infra/constructs/starling-function.ts";
+import { type Network, StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { TickWatch } from "#infra/constructs/tick-watch.ts";
 import { Watch } from "#infra/constructs/watch.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
+import { ZoneNetwork } from "#infra/constructs/zone-network.ts";
+import type { ZoneSetting } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import { partitions } from "#shared/fleet/rows/keys.ts";
 
 const ofNamespaces = [partitions.sources, partitions.syncGroups, partitions.syncs] as const;
@@ -61,6 +65,25 @@ const whatPeopleWrite = [
   partitions.windows,
   ...directories,
 ] as const;
+
+interface WorkerPlace {
+  readonly queues: { readonly toApply: WorkQueue; readonly toApplySlow: WorkQueue };
+  readonly zone: string;
+  readonly network?: Network;
+  /** The other zones, for `home`. */
+  readonly others?: readonly string[];
+  readonly trustedRole: { readonly arn?: string };
+}
+
+/** A zone as the outputs of the stack describe it. */
+export interface WiredZone {
+  readonly name: string;
+  /** The name in the form of CloudFormation's names. */
+  readonly outputs: string;
+  readonly roleArn: string;
+  /** Public addresses from which its requests come; none for existing subnets. */
+  readonly addresses: readonly string[];
+}
 
 export interface WiringProps {
   readonly installation: string;
@@ -84,6 +107,8 @@ export interface WiringProps {
   readonly guard: GuardSpec | "none";
   /** Patterns of the names of roles whose sessions have the names of people. */
   readonly personalRoles: readonly string[];
+  /** The zones besides `home`. */
+  readonly zones: readonly ZoneSetting[];
   readonly domain?: ApiEntryProps["domain"];
   /** PEM certificates to trust for git in addition to the public authorities. */
   readonly gitCa?: string;
@@ -107,6 +132,7 @@ export class Wiring extends Construct {
   readonly resolveRoleArn: string;
   /** The role that the roles of clusters must trust, and the external id. */
   readonly caller: { readonly roleArn: string; readonly externalId: string };
+  readonly zones: readonly WiredZone[];
 
   constructor(scope: Construct, id: string, props: WiringProps) {
     super(scope, id);
@@ -140,6 +166,24 @@ export class Wiring extends Construct {
     // For slow clusters, so that they do not take the workers of the others.
     const toApplySlow = new WorkQueue(this, "ToApplySlow", workers);
     const toReport = new WorkQueue(this, "ToReport", { functionTimeout: Duration.minutes(1) });
+    const zones = props.zones.map((setting) => {
+      const { name: zone } = setting;
+      const place = new Construct(this, `Zone-${zone}`);
+      return {
+        setting,
+        place,
+        toApply: new WorkQueue(place, "ToApply", { ...workers, zone }),
+        toApplySlow: new WorkQueue(place, "ToApplySlow", { ...workers, zone }),
+      };
+    });
+    const toZones =
+      zones.length === 0
+        ? {}
+        : {
+            STARLING_ZONE_QUEUES: zoneQueuesOf(
+              zones.map(({ setting: { name }, toApply }) => ({ name, queue: toApply.queue })),
+            ),
+          };
 
     /** The log group of every function, filled when all functions exist. */
     const logNames: Record<string, Named> = {};
@@ -175,6 +219,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_DISCOVER: toDiscover.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
+        ...toZones,
       },
       namedByRows: (["cloudwatch:DescribeAlarms", "cloudwatch:DescribeAlarmHistory"] as const).map((action) => ({
         action,
@@ -242,6 +287,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_DISCOVER: toDiscover.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
+        ...toZones,
         STARLING_LOG_GROUPS: logsOf(logNames),
         STARLING_INSTALLATION: plain(installationId),
         // For the state of the installation itself: starling doctor.
@@ -437,6 +483,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_ROLLOUT: toRollout.ownWork(),
         STARLING_QUEUE_RENDER: toRender.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
+        ...toZones,
         STARLING_QUEUE_REPORT: toReport.send(),
       },
       timeout: toRollout.functionTimeout,
@@ -484,60 +531,83 @@ export class Wiring extends Construct {
     });
     render.workOn(toRender, { batchSize: 1, maxConcurrency: bounds.render });
 
-    // rollout -> apply: one cluster's worker
-    const apply = new StarlingFunction(this, "Apply", {
-      folder: "apply",
-      env: applyEnv,
-      access: {
-        STARLING_TABLE: rowsOf(table, {
-          // The owners and the freezes, because a suspend or a freeze also holds back messages that were queued before it.
-          read: [
-            partitions.clusters,
-            partitions.checks,
-            partitions.syncGroups,
-            partitions.syncs,
-            partitions.freezeState,
-          ],
-          put: [partitions.clusters, partitions.checks],
-          update: [partitions.clusters],
-          check: [partitions.clusters],
-        }),
-        STARLING_BUCKET: blobsOf(blobs, {
-          read: ["renderings", "inventories"],
-          write: ["inventories"],
-          renew: ["renderings"],
-        }),
-        STARLING_INSTALLATION: plain(installationId),
-        STARLING_SECRET_PREFIX: plain(`${installation}/clusters/`),
-        // To make lost renderings again, and to renew those that are still needed.
-        STARLING_QUEUE_RENDER: toRender.send(),
-        STARLING_QUEUE_APPLY: toApply.ownWork(),
-        STARLING_QUEUE_APPLY_SLOW: toApplySlow.ownWork(),
-        STARLING_QUEUE_REPORT: toReport.send(),
-      },
-      namedByRows: [
-        {
-          action: "secretsmanager:GetSecretValue",
-          arns: [`${secrets}/clusters/*`],
-          reason: "Clusters name their own tokens, which are all below this prefix and hold nothing else.",
+    // rollout -> apply: one cluster's worker, of which each zone has its own
+    const workerOf = (place: Construct, { queues, zone, network, others = [], trustedRole }: WorkerPlace) =>
+      new StarlingFunction(place, "Apply", {
+        folder: "apply",
+        env: applyEnv,
+        access: {
+          STARLING_TABLE: rowsOf(table, {
+            // The owners and the freezes, because a suspend or a freeze also holds back messages that were queued before it.
+            read: [
+              partitions.clusters,
+              partitions.checks,
+              partitions.syncGroups,
+              partitions.syncs,
+              partitions.freezeState,
+            ],
+            put: [partitions.clusters, partitions.checks],
+            update: [partitions.clusters],
+            check: [partitions.clusters],
+          }),
+          STARLING_BUCKET: blobsOf(blobs, {
+            read: ["renderings", "inventories"],
+            write: ["inventories"],
+            renew: ["renderings"],
+          }),
+          STARLING_INSTALLATION: plain(installationId),
+          STARLING_SECRET_PREFIX: plain(`${installation}/clusters/`),
+          // To make lost renderings again, and to renew those that are still needed.
+          STARLING_QUEUE_RENDER: toRender.send(),
+          STARLING_QUEUE_APPLY: queues.toApply.ownWork(),
+          STARLING_QUEUE_APPLY_SLOW: queues.toApplySlow.ownWork(),
+          STARLING_QUEUE_REPORT: toReport.send(),
+          STARLING_ZONE: plain(zone),
+          ...(others.length === 0 ? {} : { STARLING_ZONES: plain(others.join(",")) }),
         },
-        assumeClusterRoles(props.clusterRoles),
-        {
-          action: "eks:DescribeCluster",
-          arns: [`arn:${Aws.PARTITION}:eks:*:${Aws.ACCOUNT_ID}:cluster/*`],
-          reason: "Clusters of this account are registered later, in any region; reading where one is opens none.",
-        },
-      ],
+        namedByRows: [
+          {
+            action: "secretsmanager:GetSecretValue",
+            arns: [`${secrets}/clusters/*`],
+            reason: "Clusters name their own tokens, which are all below this prefix and hold nothing else.",
+          },
+          assumeClusterRoles(props.clusterRoles),
+          {
+            action: "eks:DescribeCluster",
+            arns: [`arn:${Aws.PARTITION}:eks:*:${Aws.ACCOUNT_ID}:cluster/*`],
+            reason: "Clusters of this account are registered later, in any region; reading where one is opens none.",
+          },
+        ],
+        trustedRole,
+        timeout: queues.toApply.functionTimeout,
+        memoryMiB: 1024,
+        inMessageCircle: true,
+        ...defined({ network }),
+      });
+    const apply = workerOf(this, {
+      queues: { toApply, toApplySlow },
+      zone: homeZone,
+      others: props.zones.map(({ name }) => name),
       trustedRole: defined({ arn: props.applyRoleArn }),
-      timeout: toApply.functionTimeout,
-      memoryMiB: 1024,
-      inMessageCircle: true,
     });
+    const zoneWorkers = zones.map(({ setting, place, ...queues }) => {
+      const { network, addresses } = new ZoneNetwork(place, "Network", setting);
+      const worker = workerOf(place, { queues, zone: setting.name, network, trustedRole: {} });
+      return { name: setting.name, queues, worker, addresses };
+    });
+    this.zones = zoneWorkers.map(({ name, worker, addresses }) => ({
+      name,
+      outputs: name.replace(/(^|-)(.)/g, (_, _dash, letter: string) => letter.toUpperCase()),
+      roleArn: worker.roleArn,
+      addresses,
+    }));
     this.discoverRoleArn = discover.roleArn;
     this.caller = { roleArn: apply.roleArn, externalId: externalIdOf(installationId, "<name of the Cluster>") };
     // A cluster's answer may crash its worker, so that each invocation works on one cluster.
-    apply.workOn(toApply, { batchSize: 1, maxConcurrency: bounds.apply });
-    apply.workOn(toApplySlow, { batchSize: 1, maxConcurrency: bounds.applySlow });
+    for (const { worker, queues } of [{ worker: apply, queues: { toApply, toApplySlow } }, ...zoneWorkers]) {
+      worker.workOn(queues.toApply, { batchSize: 1, maxConcurrency: bounds.apply });
+      worker.workOn(queues.toApplySlow, { batchSize: 1, maxConcurrency: bounds.applySlow });
+    }
 
     // apply, rollout -> report: events, metrics, and a message to the planner
     const report = new StarlingFunction(this, "Report", {

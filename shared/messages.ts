@@ -102,6 +102,8 @@ export type ReportMessage = z.infer<typeof reportMessage>;
 export type Message = z.infer<typeof message> & {
   /** The delay before the delivery, 0 to 900 s. It is refused on the FIFO queue, which supports none. */
   readonly delaySeconds?: number;
+  /** To `apply`: the cluster's zone, which chooses the queue and is not sent. Absent when the sender does not know it. */
+  readonly zone?: string;
   /** The correlation id. Default: that of the current work. It travels beside the message. */
   readonly correlationId?: string;
 };

@@ -12,6 +12,8 @@ export const apiEnv = z.object({
   STARLING_QUEUE_ROLLOUT: z.url(),
   /** Queue to inform clusters of a thaw. */
   STARLING_QUEUE_APPLY: z.url(),
+  /** Queues of the zones besides `home`: `fixed=https://...,spoke=https://...`. Absent where there are none. */
+  STARLING_ZONE_QUEUES: z.string().min(1).optional(),
   /** Dead-letter queues, whose messages are counted. */
   STARLING_DEAD_QUEUE_RESOLVE: z.url(),
   STARLING_DEAD_QUEUE_ROLLOUT: z.url(),

@@ -9,24 +9,30 @@ import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { S3Uploads } from "#shared/adapters/aws/s3-uploads.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import { zonedSender } from "#shared/adapters/zoned-sender.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 import type { ApiClients } from "#shared/lambda/api-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
+import { parseZoneQueues } from "#shared/lambda/zone-queues.ts";
 
 export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, output }: WireOptions = {}): HttpHandler {
+  const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
+  const zones = parseZoneQueues(env.STARLING_ZONE_QUEUES);
+  const queues = {
+    resolve: env.STARLING_QUEUE_RESOLVE,
+    discover: env.STARLING_QUEUE_DISCOVER,
+    rollout: env.STARLING_QUEUE_ROLLOUT,
+    apply: env.STARLING_QUEUE_APPLY,
+  };
   return apiHandler({
-    table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
+    table,
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
     links: new S3BlobLinks(aws.s3, env.STARLING_BUCKET),
     uploads: new S3Uploads(aws.s3, env.STARLING_BUCKET),
-    sender: new SqsSender(aws.sqs, {
-      resolve: env.STARLING_QUEUE_RESOLVE,
-      discover: env.STARLING_QUEUE_DISCOVER,
-      rollout: env.STARLING_QUEUE_ROLLOUT,
-      apply: env.STARLING_QUEUE_APPLY,
-    }),
+    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, table }),
+    zones: new Set(zones.keys()),
     clock,
     ids: randomIds,
     log: powertoolsLog("api", output),

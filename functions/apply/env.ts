@@ -12,5 +12,9 @@ export const applyEnv = z.object({
   STARLING_QUEUE_APPLY: z.url(),
   STARLING_QUEUE_APPLY_SLOW: z.url(),
   STARLING_QUEUE_REPORT: z.url(),
+  /** The zone in which it runs. */
+  STARLING_ZONE: z.string().min(1),
+  /** In `home`: the other zones of the installation, separated by commas. Absent in other zones, or for none. */
+  STARLING_ZONES: z.string().min(1).optional(),
 });
 export type ApplyEnv = z.infer<typeof applyEnv>;

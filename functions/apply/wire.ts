@@ -31,7 +31,7 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
   const installation = env.STARLING_INSTALLATION;
   const connectorBy = (eks: EksAccess) => {
     const secrets = new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX });
-    return new KubeConnector({ secrets, eks, clock, installation });
+    return new KubeConnector({ secrets, eks, clock, installation, zone: env.STARLING_ZONE });
   };
   const access = new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation });
   const connector = connectorBy(access);
@@ -55,6 +55,7 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     connector,
     newAddress: (cluster: ClusterRow) => connector.newAddress(cluster),
     installation,
+    zone: { own: env.STARLING_ZONE, others: env.STARLING_ZONES?.split(",") ?? [] },
   };
   const work = (lane: Lane, { cluster, receives, sentAt }: Woken, context: InvocationContext) => {
     const budget = { remainingMs: context.getRemainingTimeInMillis(), receives, lane, ...defined({ sentAt }) };

@@ -5,12 +5,13 @@ import { inParts } from "#shared/base/in-parts.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { renewalAt } from "#shared/fleet/blob-life.ts";
 import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
-import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
+import { entryText, fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import type { FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { clusterSchema } from "#shared/fleet/rows/needed-schema.ts";
 import type { ClusterRow, Discovered, FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import { firstVersion, rowSchema } from "#shared/fleet/rows/row.ts";
+import { firstVersion } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** The rows of one cluster before and after the scan. */
@@ -92,18 +93,13 @@ function changeOf(
   const after =
     before === undefined
       ? newCluster(found.cluster, discovered, ports)
-      : { ...before, discovered, version: before.version + 1 };
+      : { ...before, discovered, version: before.version + 1, schema: clusterSchema({ ...before, discovered }) };
   const put: Write = { put: after, when: before === undefined ? "absent" : { version: before.version } };
   const entry = fleetRow(after);
   const old = before === undefined ? undefined : fleetRow(before);
-  const isSame = old !== undefined && whatPlans(old) === whatPlans(entry);
+  const isSame = old !== undefined && entryText(old) === entryText(entry);
   if (isSame) return { found, writes: [put, putFound], fleet: [] };
   return { found, writes: [put, { put: entry }, putFound], fleet: old === undefined ? [entry] : [old, entry] };
-}
-
-/** The part of a cluster that the planner uses. */
-function whatPlans({ uid, labels, values, discoveredValues, arn }: FleetRow): string {
-  return canonicalJson([uid, labels, values, discoveredValues ?? [], arn ?? ""]);
 }
 
 function newCluster(
@@ -114,7 +110,7 @@ function newCluster(
   const row: ClusterRow = {
     ...keys.cluster(name),
     type: "Cluster",
-    schema: rowSchema,
+    schema: clusterSchema({ spec: {}, operations: {}, discovered }),
     version: firstVersion(clock.now()),
     uid: ids.unique(),
     name,

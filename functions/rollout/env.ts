@@ -9,6 +9,8 @@ export const rolloutEnv = z.object({
   STARLING_QUEUE_ROLLOUT: z.url(),
   STARLING_QUEUE_RENDER: z.url(),
   STARLING_QUEUE_APPLY: z.url(),
+  /** Queues of the zones besides `home`: `fixed=https://...,spoke=https://...`. Absent where there are none. */
+  STARLING_ZONE_QUEUES: z.string().min(1).optional(),
   STARLING_QUEUE_REPORT: z.url(),
   /** The guard of groups that have none of their own, as JSON, or "none". */
   STARLING_GUARD: z.string().min(1),

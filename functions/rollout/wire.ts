@@ -6,10 +6,12 @@ import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SqsReturns } from "#shared/adapters/aws/sqs-returns.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import { zonedSender } from "#shared/adapters/zoned-sender.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
 import type { BlobClients, RowClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
+import { parseZoneQueues } from "#shared/lambda/zone-queues.ts";
 
 /** Milliseconds that a step may take once it has begun. */
 const reserveMs = 15_000;
@@ -18,15 +20,18 @@ const reserveMs = 15_000;
 export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock, output } = options;
   const log = powertoolsLog("rollout", output);
+  const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
+  const zones = parseZoneQueues(env.STARLING_ZONE_QUEUES);
+  const queues = {
+    rollout: env.STARLING_QUEUE_ROLLOUT,
+    render: env.STARLING_QUEUE_RENDER,
+    apply: env.STARLING_QUEUE_APPLY,
+    report: env.STARLING_QUEUE_REPORT,
+  };
   const ports = {
-    table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
+    table,
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
-    sender: new SqsSender(aws.sqs, {
-      rollout: env.STARLING_QUEUE_ROLLOUT,
-      render: env.STARLING_QUEUE_RENDER,
-      apply: env.STARLING_QUEUE_APPLY,
-      report: env.STARLING_QUEUE_REPORT,
-    }),
+    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, table }),
     clock,
     ids: randomIds,
     log,

@@ -10,5 +10,7 @@ export const tickEnv = z.object({
   STARLING_QUEUE_DISCOVER: z.url(),
   STARLING_QUEUE_ROLLOUT: z.url(),
   STARLING_QUEUE_APPLY: z.url(),
+  /** Queues of the zones besides `home`: `fixed=https://...,spoke=https://...`. Absent where there are none. */
+  STARLING_ZONE_QUEUES: z.string().min(1).optional(),
 });
 export type TickEnv = z.infer<typeof tickEnv>;

@@ -174,6 +174,15 @@ export function secretDescriptionOf(arn: string): Access {
   };
 }
 
+/** The right to send to the queues of zones. */
+export function zoneQueuesOf(zones: readonly { readonly name: string; readonly queue: IQueue }[]): Access {
+  const resources = zones.map(({ queue }) => queue.queueArn);
+  return {
+    value: zones.map(({ name, queue }) => `${name}=${queue.queueUrl}`).join(","),
+    statements: [new PolicyStatement({ actions: ["sqs:SendMessage"], resources })],
+  };
+}
+
 /** The right to count the messages of a queue, without reading them. */
 export function queueLengthOf(queue: IQueue): Access {
   const statement = new PolicyStatement({ actions: ["sqs:GetQueueAttributes"], resources: [queue.queueArn] });

@@ -44,6 +44,12 @@ export interface Beside {
   readonly files: readonly string[];
 }
 
+/** The place in a VPC from which a function sends its requests. */
+export interface Network {
+  readonly subnetIds: readonly string[];
+  readonly securityGroupIds: readonly string[];
+}
+
 export interface StarlingFunctionProps<Env extends z.ZodObject> {
   /** Folder below functions/; its handler.ts is the entry. */
   readonly folder: string;
@@ -64,6 +70,8 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   /** A package that the function loads from `node_modules` beside its bundle: its licence keeps it out of the bundle. */
   readonly beside?: Beside;
   readonly layer?: ILayerVersion;
+  /** Absent: the function runs outside of every VPC. */
+  readonly network?: Network;
   /** Must fit the binaries of the layer. Default: arm64, which is cheaper. */
   readonly architecture?: Architecture;
   /**
@@ -74,6 +82,16 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   /** The function is part of a circle of messages by design, which Lambda would stop after about 16 rounds. */
   readonly inMessageCircle?: true;
 }
+
+/** The actions that Lambda needs, by its documentation, to give a function network interfaces in a VPC. */
+const interfaceActions = [
+  "ec2:CreateNetworkInterface",
+  "ec2:DescribeNetworkInterfaces",
+  "ec2:DescribeSubnets",
+  "ec2:DeleteNetworkInterface",
+  "ec2:AssignPrivateIpAddresses",
+  "ec2:UnassignPrivateIpAddresses",
+] as const;
 
 /** One function of Starling with its own role and log group. Its rights are those of `access`, and to log. */
 export class StarlingFunction<Env extends z.ZodObject> extends Construct {
@@ -147,6 +165,20 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
     if (!(defaultChild instanceof CfnFunction)) throw new Error("a NodejsFunction holds no CfnFunction");
     // The asset's name is a digest. This metadata names the function, above all for local/template/read-plan.ts.
     defaultChild.addMetadata("starling:folder", props.folder);
+    if (props.network !== undefined) this.#enter(props.network, { role, lambda: defaultChild });
+  }
+
+  /** Lambda makes the network interfaces of a function by the function's own role, before anything else. */
+  #enter({ subnetIds, securityGroupIds }: Network, { role, lambda }: { role: IRole; lambda: CfnFunction }): void {
+    lambda.vpcConfig = { subnetIds: [...subnetIds], securityGroupIds: [...securityGroupIds] };
+    const statement = new PolicyStatement({ actions: [...interfaceActions], resources: ["*"] });
+    const { policyDependable } = role.addToPrincipalPolicy(statement);
+    if (policyDependable !== undefined) lambda.node.addDependency(policyDependable);
+    acknowledgeWildcards(
+      role,
+      statement,
+      "EC2 knows no resources for most of these, and Lambda needs them for the interfaces of a function.",
+    );
   }
 
   #role(trusted: { readonly arn?: string } | undefined): IRole {

@@ -27,6 +27,8 @@ export interface WorkQueueProps {
   readonly maxReceiveCount?: number;
   /** First in, first out within a message group, in high-throughput mode. */
   readonly fifo?: true;
+  /** The zone of the workers, which is a part of the queue's name. Absent for `home`. */
+  readonly zone?: string;
 }
 
 /** A queue for one function, with its dead-letter queue. Both are encrypted and require TLS. */
@@ -47,7 +49,8 @@ export class WorkQueue extends Construct {
     };
     const stack = Stack.of(this);
     // The queue has a fixed name, because its dead-letter queue names it and two resources cannot refer to each other.
-    const queueName = `${stack.stackName}-${id}${props.fifo === true ? ".fifo" : ""}`;
+    const place = props.zone === undefined ? id : `${id}-${props.zone}`;
+    const queueName = `${stack.stackName}-${place}${props.fifo === true ? ".fifo" : ""}`;
     const source = Queue.fromQueueArn(this, "Source", stack.formatArn({ service: "sqs", resource: queueName }));
     this.deadLetters = new Queue(this, "DeadLetters", {
       ...common,

@@ -15,7 +15,7 @@ import {
 } from "#local/aws/services/create-resources.ts";
 import { namedValues } from "#local/machine/named-values.ts";
 import { physicalName } from "#local/template/cloudformation.ts";
-import type { FunctionPlan, MachinePlan, Planned } from "#local/template/machine-plan.ts";
+import type { EventSourcePlan, FunctionPlan, MachinePlan, Planned } from "#local/template/machine-plan.ts";
 import { type ResourceValues, resolveValue, type ValueScope } from "#local/template/resolve-value.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import type { QueueName } from "#shared/messages.ts";
@@ -32,6 +32,8 @@ export interface Deployment {
   readonly bucket: string;
   /** The URLs of queues, by the function that works on the queue. */
   readonly queues: Readonly<Record<QueueName, string>>;
+  /** The URLs of all queues that functions work on, with those of zones. */
+  readonly everyQueue: readonly string[];
   queue(name: string): CreatedQueue;
   /** The environment of a function, as Lambda sets it. */
   variables(lambda: FunctionPlan): Readonly<Record<string, string>>;
@@ -70,7 +72,9 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
     ...plan.tables.map(({ name }) => entry(name, { ref: name, Arn: arn("dynamodb", `table/${name}`) })),
     ...plan.buckets.map((bucket) => entry(keyOf(bucket), { ref: bucket.name, Arn: `arn:aws:s3:::${bucket.name}` })),
     ...[...queues].map(([name, { url, arn: Arn, queueName: QueueName }]) => entry(name, { ref: url, Arn, QueueName })),
-    ...plan.functions.map(({ name, folder }) => entry(name, { ref: folder, Arn: arn("lambda", `function:${folder}`) })),
+    ...plan.functions.map(({ name, functionName }) =>
+      entry(name, { ref: functionName, Arn: arn("lambda", `function:${functionName}`) }),
+    ),
   ]);
   const ownNames = namedValues(plan.namedOnly, "");
   const scope = (stack: string, named: ReadonlyMap<string, ResourceValues> = ownNames): ValueScope => ({
@@ -88,6 +92,7 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
     table: only(plan.tables, "table").name,
     bucket: only(plan.buckets, "bucket").name,
     queues: urlsByWorker(plan, queues),
+    everyQueue: plan.eventSources.flatMap(({ queue }) => queues.get(queue)?.url ?? []),
     queue(name) {
       const found = queues.get(name);
       if (found === undefined) throw new Error(`the stacks have no queue named ${name}`);
@@ -124,22 +129,27 @@ export function messagesOf(plan: MachinePlan, queue: string): QueueName {
   return `${first.toLowerCase()}${rest}` as QueueName;
 }
 
-/** The URLs of queues that a function works on, by their messages. */
+/** The zone besides `home` whose workers take the messages of the event source. */
+export function zoneOfSource(plan: MachinePlan, source: Pick<EventSourcePlan, "function">): string | undefined {
+  return plan.functions.find(({ name }) => name === source.function)?.zone;
+}
+
+/** The URLs of the queues that functions of `home` work on, by their messages. */
 export function urlsByWorker(
   plan: MachinePlan,
   queues: ReadonlyMap<string, CreatedQueue>,
 ): Readonly<Record<QueueName, string>> {
   const urls: Partial<Record<string, string>> = {};
-  for (const { queue } of plan.eventSources) {
+  for (const { queue, ...source } of plan.eventSources) {
     const url = queues.get(queue)?.url;
-    if (url !== undefined) urls[messagesOf(plan, queue)] = url;
+    if (url !== undefined && zoneOfSource(plan, source) === undefined) urls[messagesOf(plan, queue)] = url;
   }
   return urls as Record<QueueName, string>;
 }
 
 /** The IAM identity of a function: the session that Lambda starts for its role. */
-export function sessionArnOf({ role, folder }: FunctionPlan): string {
-  return `arn:aws:sts::${localAccountId}:assumed-role/${role}/${folder}`;
+export function sessionArnOf({ role, functionName }: FunctionPlan): string {
+  return `arn:aws:sts::${localAccountId}:assumed-role/${role}/${functionName}`;
 }
 
 export function roleArnOf({ role }: Pick<FunctionPlan, "role">): string {

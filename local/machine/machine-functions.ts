@@ -79,7 +79,7 @@ export function functionMaker(parts: FunctionParts): (plan: FunctionPlan, pace: 
   return (plan, pace) => {
     code(plan.folder).check(parts.deployment.variables(plan));
     return lambdaFunction({
-      functionName: plan.folder,
+      functionName: plan.functionName,
       timeoutSeconds: plan.timeoutSeconds,
       memoryMb: plan.memoryMiB,
       recursiveLoop: plan.recursiveLoop,
@@ -111,9 +111,9 @@ function newSandbox(parts: FunctionParts, plan: FunctionPlan): Sandbox {
   }
   const { sandboxes = (_name, wire) => wire(), code = functionCode } = run;
   const { onLine } = run;
-  const output = onLine && ((line: string) => onLine(plan.folder, line));
+  const output = onLine && ((line: string) => onLine(plan.functionName, line));
   const given = defined({ clock: run.clock, output });
-  const handler = sandboxes(plan.folder, ({ aws: watch = (clients: AwsClients) => clients, ...own } = {}) => {
+  const handler = sandboxes(plan.functionName, ({ aws: watch = (clients: AwsClients) => clients, ...own } = {}) => {
     const credentials = renewedCredentials(principals, principalArn);
     const clients = watch(tracedClients(awsClients({ region: localRegion, credentials, endpoints })));
     return code(plan.folder).wire(variables, clients, { ...given, ...own });

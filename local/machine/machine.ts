@@ -31,7 +31,15 @@ import { startLogs } from "#local/aws/services/logs-server.ts";
 import { startSecrets } from "#local/aws/services/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
 import { type FaultOptions, quiet } from "#local/aws/wire/fault-options.ts";
-import { type Deployment, deploy, messagesOf, only, roleArnOf, sessionArnOf } from "#local/machine/deployment.ts";
+import {
+  type Deployment,
+  deploy,
+  messagesOf,
+  only,
+  roleArnOf,
+  sessionArnOf,
+  zoneOfSource,
+} from "#local/machine/deployment.ts";
 import { keepGitCa } from "#local/machine/git-ca-file.ts";
 import { functionMaker, type RunOptions } from "#local/machine/machine-functions.ts";
 import { defaultTickEveryMs, largeAccount, overridePlan } from "#local/machine/plan-overrides.ts";
@@ -67,6 +75,8 @@ export interface MachineOptions extends RunOptions {
   readonly account?: { readonly clusters: string; readonly concurrency: string };
   /** The setting of this name. */
   readonly guard?: string;
+  /** The setting of this name, as JSON. */
+  readonly zones?: string;
   /** With `unwritten`, the secret has no value, as after a deployment and before an operator has written it. */
   readonly webhookSecret?: "unwritten";
   /** The first part of the stacks' names and of the installation's name, as in the context of the app. */
@@ -107,7 +117,10 @@ export interface Machine {
   readonly alarms: AlarmControl & { readonly endpoint: string };
   /** The events that the bus of the account took. */
   readonly events: Pick<EventStore, "list">;
+  /** By the messages of their queues; those of zones stand beside those of `home`. */
   readonly sources: ReadonlyMap<QueueName, readonly EventSourceLoop[]>;
+  /** The event sources of the zones besides `home`, by zone. */
+  readonly zones: ReadonlyMap<string, readonly EventSourceLoop[]>;
   tick(): Promise<void>;
   putSecret(name: string, value: string): Promise<void>;
   /** Deletes every message of every queue, like `aws sqs purge-queue`. */
@@ -159,7 +172,10 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     return part;
   };
   const { account = largeAccount } = options;
-  const context = { ...account, ...defined({ installation: options.installation, guard: options.guard }) };
+  const context = {
+    ...account,
+    ...defined({ installation: options.installation, guard: options.guard, zones: options.zones }),
+  };
   const accessKey = options.accessKey ?? newAccessKey();
   const principals = new Principals([{ ...accessKey, principalArn }]);
   let secretAccess = allowsSecrets({ people: principalArn, functions: [] });
@@ -247,11 +263,11 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const front = await started(openFront(parts, principals));
   const stacksNow = deployment.stacks(front.url);
   const cloudFormation = await started(startCloudFormation({ principals, stacks: () => stacksNow }));
-  const sources = await startSources(parts, aws.sqs);
+  const { sources, zones } = await startSources(parts, aws.sqs);
   stops.unshift(() => stopSources([...sources.values()].flat()));
   const inFolder = (name: string) =>
     only(
-      plan.functions.filter(({ folder }) => folder === name),
+      plan.functions.filter(({ functionName }) => functionName === name),
       name,
     );
   const [apply, discover] = [inFolder("apply"), inFolder("discover")];
@@ -292,6 +308,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     },
     events: { list: () => eventStore.list() },
     sources,
+    zones,
     async tick() {
       const ticked = await tick.invoke({ event: everyMinute.input, killed: new AbortController().signal });
       if (ticked.outcome === "failed") throw ticked.error;
@@ -301,9 +318,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
       await putSecret(aws.secrets, { name, value });
     },
     async purgeQueues() {
-      await Promise.all(
-        Object.values(deployment.queues).map((QueueUrl) => aws.sqs.send(new PurgeQueueCommand({ QueueUrl }))),
-      );
+      await Promise.all(deployment.everyQueue.map((QueueUrl) => aws.sqs.send(new PurgeQueueCommand({ QueueUrl }))));
     },
     stop: () => stopAll(stops),
   };
@@ -370,6 +385,7 @@ function destinationOf(
 
 async function startSources({ plan, deployment, lambda, rate, options }: Parts, sqs: AwsClients["sqs"]) {
   const sources = new Map<QueueName, readonly EventSourceLoop[]>();
+  const zones = new Map<string, readonly EventSourceLoop[]>();
   for (const source of plan.eventSources) {
     const worker = lambda(source.function);
     const copies = Array.from({ length: options.copies ?? 1 }, () =>
@@ -384,9 +400,15 @@ async function startSources({ plan, deployment, lambda, rate, options }: Parts, 
         ...defined({ onInvocation: options.onInvocation }),
       }),
     );
-    sources.set(messagesOf(plan, source.queue), await Promise.all(copies));
+    const [messages, zone, loops] = [
+      messagesOf(plan, source.queue),
+      zoneOfSource(plan, source),
+      await Promise.all(copies),
+    ];
+    sources.set(messages, [...(sources.get(messages) ?? []), ...loops]);
+    if (zone !== undefined) zones.set(zone, [...(zones.get(zone) ?? []), ...loops]);
   }
-  return sources;
+  return { sources, zones };
 }
 
 /**

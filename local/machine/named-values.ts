@@ -9,6 +9,8 @@ const iam = (resource: string) => `arn:aws:iam::${localAccountId}:${resource}`;
 /** By type: the values of `Ref` and `Fn::GetAtt` for a resource of this name. */
 const valuesOf: Readonly<Record<NamedOnly["type"], (name: string, apiEndpoint: string) => ResourceValues>> = {
   "AWS::ApiGatewayV2::Api": (name, ApiEndpoint) => ({ ref: name, attributes: { ApiEndpoint } }),
+  // The address of documentation, by RFC 5737: nothing on this machine comes from it.
+  "AWS::EC2::EIP": () => ({ ref: "192.0.2.1", attributes: {} }),
   "AWS::CloudWatch::Dashboard": (name) => ({ ref: name, attributes: {} }),
   "AWS::IAM::ManagedPolicy": (name) => ({ ref: iam(`policy/${name}`), attributes: {} }),
   "AWS::IAM::Role": (name) => ({ ref: name, attributes: { Arn: iam(`role/${name}`) } }),

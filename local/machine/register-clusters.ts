@@ -12,6 +12,8 @@ export interface RegisteredCluster {
   readonly connection: ClusterConnection;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly values?: Values | undefined;
+  /** The zone whose workers reach it. The default is `home`. */
+  readonly zone?: string | undefined;
 }
 
 /** The API accepts a megabyte per request, and a Cluster needs one kilobyte. */
@@ -37,7 +39,7 @@ async function registerPart(
     machine.putSecret(tokenSecret(connection.name), clusterSecret(connection)),
   );
   await session.apply(
-    clusters.map(({ connection, labels, values }) => ({
+    clusters.map(({ connection, labels, values, zone }) => ({
       apiVersion: ourApiVersion,
       kind: "Cluster",
       metadata: { name: connection.name, ...defined({ labels }) },
@@ -47,6 +49,7 @@ async function registerPart(
           caData: connection.caData,
           token: { secret: tokenSecret(connection.name) },
         },
+        ...(zone === undefined ? {} : { access: { zone } }),
         ...defined({ values }),
       },
     })),

@@ -56,8 +56,12 @@ export interface QueuePlan extends Planned {
 }
 
 export interface FunctionPlan extends Planned {
-  /** The folder below functions/, which identifies the function on this machine. */
+  /** The folder below functions/. */
   readonly folder: string;
+  /** The name of the function on this machine: its folder, and its zone if that is not `home`. */
+  readonly functionName: string;
+  /** The zone besides `home` whose clusters the function works on. */
+  readonly zone?: string;
   readonly timeoutSeconds: number;
   readonly memoryMiB: number;
   /** Whether Lambda stops the function after 16 invocations in one chain of messages. */
@@ -115,6 +119,7 @@ export interface NamedOnly extends Planned {
 export const namedOnlyTypes = [
   "AWS::ApiGatewayV2::Api",
   "AWS::CloudWatch::Dashboard",
+  "AWS::EC2::EIP",
   "AWS::IAM::ManagedPolicy",
   "AWS::IAM::Role",
   "AWS::Logs::LogGroup",

@@ -21,6 +21,7 @@ import {
   tableProperties,
 } from "#local/template/resource-schemas.ts";
 import { defined } from "#shared/base/defined.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 
 /** The metadata with which infra/constructs/starling-function.ts names the folder of a function's code. */
 const folderKey = "starling:folder";
@@ -50,6 +51,18 @@ const withoutEffect = new Set([
   "AWS::CloudWatch::Alarm",
   "AWS::CloudWatch::CompositeAlarm",
   "AWS::CloudWatch::Dashboard",
+  // The networks of zones: all functions of this machine reach the loopback interface.
+  "AWS::EC2::EIP",
+  "AWS::EC2::InternetGateway",
+  "AWS::EC2::NatGateway",
+  "AWS::EC2::Route",
+  "AWS::EC2::RouteTable",
+  "AWS::EC2::SecurityGroup",
+  "AWS::EC2::Subnet",
+  "AWS::EC2::SubnetRouteTableAssociation",
+  "AWS::EC2::VPC",
+  "AWS::EC2::VPCEndpoint",
+  "AWS::EC2::VPCGatewayAttachment",
   // CodeCommit and ECR, whose events they pass on, are not on this machine.
   "AWS::Events::Rule",
   "AWS::IAM::ManagedPolicy",
@@ -193,9 +206,12 @@ function functionPlan(
       `the Metadata of ${found.name} has no ${folderKey}, which names the folder of its code; create it with StarlingFunction`,
     );
   }
+  const { STARLING_ZONE: zone = homeZone } = properties.Environment.Variables;
   return {
     ...identity(found),
     folder,
+    functionName: folder,
+    ...(zone === homeZone ? {} : { functionName: `${folder}-${String(zone)}`, zone: String(zone) }),
     timeoutSeconds: properties.Timeout,
     memoryMiB: properties.MemorySize,
     recursiveLoop: properties.RecursiveLoop === "Allow" ? "allow" : "terminate",

@@ -92,6 +92,8 @@ export const functionProperties = z.strictObject({
   /** The programs of a layer must be installed on this machine. */
   Layers: unseen,
   LoggingConfig: unseen,
+  /** All functions of this machine reach the loopback interface. */
+  VpcConfig: unseen,
   Tags: tags,
 });
 

@@ -67,6 +67,7 @@ export const errorCodes = [
   "RegionDisabled",
   "TokenTooLarge",
   "StsUnavailable",
+  "ZoneNotFound",
   "EksClusterNotFound",
   "EksClusterNotActive",
   "EksDenied",

@@ -57,6 +57,7 @@ export interface WorldOptions
     | "guard"
     | "seed"
     | "timeoutSeconds"
+    | "zones"
     | "sandboxes"
     | "code"
     | "tickEveryMs"
@@ -80,6 +81,8 @@ export interface NewCluster {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly values?: Readonly<Record<string, string>>;
+  /** The zone whose workers reach it. The default is `home`. */
+  readonly zone?: string;
 }
 
 export interface World {

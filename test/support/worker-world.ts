@@ -1,6 +1,6 @@
 /** A worker of one cluster, its rows in memory. */
 
-import type { ClusterConnector, WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import type { ClusterConnector, WorkerPorts, WorkerZone } from "#functions/apply/cluster/worker-ports.ts";
 import type { Lane } from "#functions/apply/worker/work-cluster.ts";
 import { workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
@@ -37,6 +37,8 @@ interface WorkOptions {
   /** When that was sent. */
   readonly sentAt?: Date;
   readonly log?: Log;
+  /** The zone of the worker. The default is `home` of an installation without other zones. */
+  readonly zone?: WorkerZone;
 }
 
 interface AssignOptions extends Pick<SyncRow["desired"], "startAt" | "beginBefore" | "objectBounds" | "mayPrune"> {
@@ -222,6 +224,7 @@ export class WorkerWorld {
       metrics: silentMetrics,
       connector: this.#connector,
       installation: "installation-1",
+      zone: { own: "home", others: [] },
       ...instead,
     };
     return workCluster("c1", { remainingMs, lane, ...defined({ receives, sentAt }) }, ports);

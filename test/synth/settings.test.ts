@@ -167,6 +167,7 @@ test("the defaults suit a small installation in a new account, without other acc
     gitAllow: [],
     guard: { additions: 100, deletions: 0, objects: "50%", per: "24h" },
     personalRoles: ["AWSReservedSSO_*"],
+    zones: [],
   });
 });
 

@@ -36,6 +36,8 @@ export interface ApiPorts {
   readonly personalRoles?: readonly string[] | undefined;
   /** The buckets that Sources may read; absent where nothing knows them. */
   readonly bucketRules?: BucketRules | undefined;
+  /** The zones of the installation besides `home`; absent where nothing knows them. */
+  readonly zones?: ReadonlySet<string> | undefined;
   readonly account: AccountReader;
   readonly own: OwnParts;
 }

@@ -22,6 +22,7 @@ import { stageWarnings } from "#functions/api/write/stage-warnings.ts";
 import { valueWarnings } from "#functions/api/write/value-warnings.ts";
 import { windowWarnings } from "#functions/api/write/window-warnings.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
+import { zoneProblems } from "#functions/api/write/zone-problems.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { parseAlarmArn } from "#shared/fleet/alarm-arn.ts";
@@ -68,8 +69,8 @@ export interface ApplyAnswer {
 export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Promise<ApplyAnswer> {
   const documents = await checkDocuments(request.documents);
   const current = await readCurrent(ports, documents);
-  const { installation, bucketRules } = ports;
-  refuseImpossible(documents, { current, installation, bucketRules });
+  const { installation, bucketRules, zones } = ports;
+  refuseImpossible(documents, { current, installation, bucketRules, zones });
   await refuseCycles(ports.table, documents);
   const sources = await sourceWarnings(ports.table, documents);
   const clusters = await clusterWarnings(ports.table, documents);
@@ -185,7 +186,7 @@ interface Present {
  */
 function refuseImpossible(
   documents: readonly Document[],
-  { current, installation, bucketRules }: Present & Pick<ApiPorts, "bucketRules">,
+  { current, installation, bucketRules, zones }: Present & Pick<ApiPorts, "bucketRules" | "zones">,
 ): void {
   const problems: DocumentProblem[] = [];
   for (const [index, document] of documents.entries()) {
@@ -200,6 +201,7 @@ function refuseImpossible(
     for (const found of ownBucketProblems(document, bucketRules)) problems.push({ document: index, object, ...found });
     for (const { field, message } of judgeSecrets(document, before, installation).refused)
       problems.push({ document: index, object, field, message });
+    for (const found of zoneProblems(document, zones)) problems.push({ document: index, object, ...found });
     for (const found of alarmProblems(document, installation)) problems.push({ document: index, object, ...found });
     if (document.kind === "Sync" && before?.type === "Sync" && before.spec.cluster !== document.spec.cluster) {
       const message = `is ${document.spec.cluster}, was ${before.spec.cluster}, and cannot change: delete this Sync and write another for ${document.spec.cluster}`;

@@ -9,7 +9,7 @@ import { addressOf, includedIn } from "#shared/fleet/kinds/source.ts";
 import { type SourcePin, templatePins, templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { receiverId } from "#shared/fleet/receiver-id.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
+import { entryText, fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
@@ -19,7 +19,6 @@ import type {
   ClusterRow,
   ClusterValuesRow,
   DirectoryRow,
-  FleetRow,
   Operations,
   OwnerRow,
   ReceiverRow,
@@ -187,9 +186,7 @@ function clusterChange(before: ClusterRow | undefined, written: ClusterRow): Row
   const after = { ...written, schema: clusterSchema(written) };
   const fleet = fleetRow(after);
   const old = before === undefined ? [] : [fleetRow(before)];
-  const what = ({ schema, uid, labels, values, discoveredValues, arn }: FleetRow) =>
-    canonicalJson([schema, uid, labels, values, discoveredValues ?? [], arn ?? ""]);
-  if (old.some((row) => what(row) === what(fleet)))
+  if (old.some((row) => entryText(row) === entryText(fleet)))
     return { after, writes: [putRow(before, after)], messages: [], clusters: [] };
   const writes = [putRow(before, after), { put: fleet }];
   return { after, writes, messages: [], clusters: [...old, fleet] };

@@ -36,6 +36,6 @@ function linksOf(cluster: ClusterRow): readonly ClusterLink[] {
   const spec = specOf(cluster);
   const others: readonly ClusterLink[] =
     spec.eks === undefined ? ["region", "role", "externalId", "eks", "accessEntry"] : ["secret"];
-  const roleless: readonly ClusterLink[] = spec.access === undefined ? ["role", "externalId"] : [];
+  const roleless: readonly ClusterLink[] = spec.access?.role === undefined ? ["role", "externalId"] : [];
   return clusterLinks.filter((link) => !others.includes(link) && !roleless.includes(link));
 }

@@ -9,7 +9,7 @@ import { externalIdOf } from "#shared/base/external-id.ts";
 import { tokenFor } from "#shared/fleet/cluster-secret.ts";
 import { parseEksArn, roleArnIn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
-import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { specOf, zoneOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { ClusterRow, EksAddress } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { SecretReader } from "#shared/ports.ts";
@@ -28,6 +28,8 @@ export interface ConnectorPorts {
   /** The clock that deadlines use. */
   readonly clock: SleepingClock;
   readonly installation: string;
+  /** The zone in which it connects. */
+  readonly zone: string;
 }
 
 /** A secret, and the credential that it gives for one address. */
@@ -113,6 +115,8 @@ export class KubeConnector implements ClusterConnector {
   /** The address and the credentials; neither is kept. */
   async endpointOf(cluster: ClusterRow): Promise<KubeEndpoint> {
     const spec = specOf(cluster);
+    const zone = zoneOf(cluster);
+    if (zone !== this.#ports.zone) throw zoneNotFound(zone);
     const target = this.targetOf(cluster);
     if (target !== undefined) return this.#eksEndpoint(target, cluster.status.address);
     if (spec.endpoint !== undefined) return this.#secretEndpoint(spec.endpoint);
@@ -125,7 +129,7 @@ export class KubeConnector implements ClusterConnector {
     if (eks === undefined) return undefined;
     const cluster = parseEksArn(eks.arn);
     if (cluster === undefined) throw invalidSpec(`spec.eks.arn ${eks.arn}, which is no ARN of a cluster`);
-    if (access === undefined) return { cluster };
+    if (access?.role === undefined) return { cluster };
     const externalId = externalIdOf(this.#ports.installation, row.name);
     return { cluster, role: { arn: roleArnIn(cluster, access.role.name), externalId } };
   }
@@ -184,6 +188,12 @@ function sameAddress(one: KubeEndpoint, other: KubeEndpoint): boolean {
 }
 
 /** The schema refuses all of these, but the row may be older or newer than this code. */
+/** Only a zone that no workers of the installation have comes this far: see `isElsewhere` of the worker. */
+function zoneNotFound(zone: string): StarlingError {
+  const message = `spec.access.zone names a zone that the installation does not have: ${zone}; add it to the setting zones and deploy, or correct the Cluster`;
+  return new StarlingError(message, { code: "ZoneNotFound", retry: "permanent" });
+}
+
 function invalidSpec(what: string): StarlingError {
   return new StarlingError(`the Cluster has ${what}; apply it again`, { code: "InvalidCluster", retry: "permanent" });
 }

@@ -28,4 +28,12 @@ export interface WorkerPorts {
   /** Reads a cluster's address from EKS when its row has none yet; absent where no cluster is in EKS. */
   readonly newAddress?: (cluster: ClusterRow) => EksAddress | undefined;
   readonly installation: string;
+  readonly zone: WorkerZone;
+}
+
+/** Where the worker runs. */
+export interface WorkerZone {
+  readonly own: string;
+  /** The other zones of the installation. Only the worker of `home` knows them. */
+  readonly others: readonly string[];
 }

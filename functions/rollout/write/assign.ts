@@ -19,6 +19,7 @@ import { isResumeNew, type Known, type SeenSlot } from "#shared/fleet/rollout/fa
 import { closedFrom, isLive } from "#shared/fleet/rollout/judge.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
 import { due, dueAttributes, later, queuedNow, queuedUntil, watchdogBehind } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { forgotten, nextDesired } from "#shared/fleet/rows/lineage.ts";
@@ -167,7 +168,7 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
   );
   const { correlationId } = rollout;
   for (const message of wakeUp(cluster, written[0]?.desired.startAt, now))
-    transaction.messages.push({ ...message, ...defined({ correlationId }) });
+    transaction.messages.push({ ...message, ...defined({ correlationId, zone: fleet && zoneOfEntry(fleet) }) });
   // No worker that begins now can reach its deadline before.
   const first = later(now, secondsOf(relationOf(known.row).rollout.progressDeadline));
   const closings = written.flatMap(({ desired: { beginBefore } }) => beginBefore ?? []).map(closedFrom);

@@ -28,28 +28,41 @@ const longestGroup = 128;
 export class SqsSender implements MessageSender {
   readonly #client: SQSClient;
   readonly #queueUrls: Readonly<Partial<Record<QueueName, string>>>;
+  readonly #zoneQueueUrls: ReadonlyMap<string, string>;
 
-  constructor(client: SQSClient, queueUrls: Readonly<Partial<Record<QueueName, string>>>) {
+  /** @param zoneQueueUrls - the queues for messages to `apply` about clusters of zones, by the names of the zones. */
+  constructor(
+    client: SQSClient,
+    queueUrls: Readonly<Partial<Record<QueueName, string>>>,
+    zoneQueueUrls: ReadonlyMap<string, string> = new Map(),
+  ) {
     this.#client = client;
     this.#queueUrls = queueUrls;
+    this.#zoneQueueUrls = zoneQueueUrls;
   }
 
   /** Tries every batch, so that a failing queue does not block the others. */
   async send(messages: readonly Message[]): Promise<void> {
-    const byQueue = Map.groupBy(messages, (message) => message.to);
+    const byQueue = Map.groupBy(messages, (message) => this.#queueOf(message));
     let failure: unknown;
-    for (const [queue, group] of byQueue) {
-      const QueueUrl = this.#queueUrls[queue];
-      if (QueueUrl === undefined) throw new Error(`this function has no queue for "${queue}" messages`);
+    for (const [QueueUrl, group] of byQueue) {
       for (const part of inParts(group, batch)) {
         try {
           await this.#sendBatch(QueueUrl, part);
         } catch (error) {
-          failure ??= isNetworkFailure(error) ? unanswered(queue, error) : error;
+          failure ??= isNetworkFailure(error) ? unanswered(part, error) : error;
         }
       }
     }
     if (failure !== undefined) throw failure;
+  }
+
+  /** A zone without a queue was removed from the installation. The worker of `home` reports that on its clusters. */
+  #queueOf({ to, zone }: Message): string {
+    const zoneUrl = to === "apply" && zone !== undefined ? this.#zoneQueueUrls.get(zone) : undefined;
+    const url = zoneUrl ?? this.#queueUrls[to];
+    if (url === undefined) throw new Error(`this function has no queue for "${to}" messages`);
+    return url;
   }
 
   /** Entries that SQS refused without their own fault are sent again. */
@@ -75,13 +88,13 @@ export class SqsSender implements MessageSender {
   }
 }
 
-function unanswered(queue: QueueName, cause: Error): StarlingError {
-  const message = `SQS did not answer, and may or may not have accepted the messages to ${queue}`;
+function unanswered([first]: readonly Message[], cause: Error): StarlingError {
+  const message = `SQS did not answer, and may or may not have accepted the messages to ${first?.to}`;
   return new StarlingError(message, { code: "SendFailed", retry: "transient", cause });
 }
 
 function entryOf(message: Message, id: string) {
-  const { delaySeconds, correlationId = currentCorrelation(), ...body } = message;
+  const { delaySeconds, zone: _zone, correlationId = currentCorrelation(), ...body } = message;
   return {
     Id: id,
     MessageBody: JSON.stringify(body),

@@ -331,7 +331,7 @@ export function clusterObject(row: ClusterRow, installation: string, seen: SeenO
   const { cordoned } = row.operations;
   const isCordoned = cordoned !== undefined && now !== undefined && isCordoning(cordoned, now);
   const frozen = freeze === undefined ? {} : { frozen: frozenBy(freeze) };
-  const access = specOf(row).access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
+  const access = specOf(row).access?.role === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
   const { discovered } = row;
   const isPlain = discovered === undefined && row.spec.kubeVersion === undefined;
   const found = { ...defined({ discovered }), ...(isPlain ? {} : { labels: clusterLabels(row) }) };

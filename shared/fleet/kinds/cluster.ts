@@ -5,6 +5,7 @@ import { parseEksArn } from "#shared/fleet/eks-arn.ts";
 import { installationMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { secretName } from "#shared/fleet/kinds/secret-name.ts";
 import { valuesSchema } from "#shared/fleet/kinds/values.ts";
+import { zoneName } from "#shared/fleet/kinds/zone-name.ts";
 import { readAuthority } from "#shared/kube/certificate-authority.ts";
 
 const endpointSchema = z.strictObject({
@@ -60,12 +61,23 @@ export const eksRoleSchema = z.strictObject({
   ),
 });
 
+/** How Starling reaches the cluster: by default with its own identity, from the zone `home`. */
+const clusterAccess = z
+  .strictObject({
+    role: eksRoleSchema.optional(),
+    /** The zone whose workers reach the cluster. */
+    zone: zoneName.optional(),
+  })
+  .refine(
+    ({ role, zone }) => role !== undefined || zone !== undefined,
+    "needs role, zone or both; or leave access out",
+  );
+
 export const clusterSpec = z
   .strictObject({
     eks: eksSchema.optional(),
     endpoint: endpointSchema.optional(),
-    /** How Starling authenticates to the cluster. When absent, with its own identity. */
-    access: z.strictObject({ role: eksRoleSchema }).optional(),
+    access: clusterAccess.optional(),
     /**
      * The version that charts get, and the label `starling.dev/version`, when no ClusterDiscovery knows it: only the
      * minor version, so that clusters of one version share their renderings.
@@ -80,10 +92,10 @@ export const clusterSpec = z
   .refine(({ eks, endpoint }) => eks === undefined || endpoint === undefined, {
     message: "needs exactly one of eks or endpoint",
   })
-  .refine(({ endpoint, access }) => endpoint === undefined || access === undefined, {
+  .refine(({ endpoint, access }) => endpoint === undefined || access?.role === undefined, {
     message:
-      "must not stand beside endpoint: Starling reaches such a cluster with the token of its secret; remove access",
-    path: ["access"],
+      "must not stand beside endpoint: Starling reaches such a cluster with the token of its secret; remove role",
+    path: ["access", "role"],
   });
 export type ClusterSpec = z.infer<typeof clusterSpec>;
 

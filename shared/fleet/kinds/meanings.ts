@@ -5,9 +5,10 @@ import type { WritableKind } from "#shared/fleet/kinds/document.ts";
 const meanings: Readonly<Record<string, string>> = {
   "Cluster.metadata.labels": "selections use them: a change may move the cluster in or out of groups",
   "Cluster.spec.access":
-    "with eks: how Starling authenticates to the cluster; left out: by the role of its own function",
-  "Cluster.spec.access.role": "the role by which Starling reaches the cluster",
+    "how Starling reaches the cluster; left out: by the role of its own function, from the zone `home`",
+  "Cluster.spec.access.role": "with eks: the role by which Starling reaches the cluster",
   "Cluster.spec.access.role.name": "a role of the cluster's account, with its path where it has one",
+  "Cluster.spec.access.zone": "the zone whose workers reach the cluster; left out: `home`",
   "Cluster.spec.eks": "exactly one of eks and endpoint; neither for one that is discovered",
   "Cluster.spec.eks.arn": "ARN of the cluster; EKS gives its address and authority, and IAM its token",
   "Cluster.spec.endpoint": "exactly one of eks and endpoint: an API server by its address",

@@ -1,7 +1,9 @@
 /** A Cluster as it counts: what people write goes before what was discovered. */
 import { defined } from "#shared/base/defined.ts";
+import { canonicalJson } from "#shared/base/json.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import { versionLabel } from "#shared/fleet/kinds/cluster-discovery.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { clusterSchema } from "#shared/fleet/rows/needed-schema.ts";
 import { type ClusterRow, type FleetRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";
@@ -25,14 +27,20 @@ export function specOf({ spec, discovered }: Pick<ClusterRow, "spec" | "discover
   return {
     ...spec,
     eks: spec.eks ?? { arn },
-    ...defined({ access: spec.access ?? access }),
+    ...(spec.access === undefined && access === undefined ? {} : { access: { ...access, ...spec.access } }),
     values: { ...values, ...spec.values },
   };
+}
+
+/** The zone whose workers reach it. */
+export function zoneOf(row: Pick<ClusterRow, "spec" | "discovered">): string {
+  return specOf(row).access?.zone ?? homeZone;
 }
 
 /** Its entry in the fleet's directory. */
 export function fleetRow(row: ClusterRow): FleetRow {
   const { eks, values = {} } = specOf(row);
+  const zone = zoneOf(row);
   const discoveredValues = Object.keys(values).filter((name) => !Object.hasOwn(row.spec.values ?? {}, name));
   return {
     ...keys.fleet(row.name),
@@ -45,5 +53,15 @@ export function fleetRow(row: ClusterRow): FleetRow {
     values,
     ...(discoveredValues.length === 0 ? {} : { discoveredValues }),
     ...defined({ arn: eks?.arn }),
+    ...(zone === homeZone ? {} : { zone }),
   };
+}
+
+export function zoneOfEntry({ zone = homeZone }: Pick<FleetRow, "zone">): string {
+  return zone;
+}
+
+/** Everything that the entry says. An entry of the same text is not written again. */
+export function entryText({ schema, uid, labels, values, discoveredValues, arn, zone }: FleetRow): string {
+  return canonicalJson([schema, uid, labels, values, discoveredValues ?? [], arn ?? "", zone ?? homeZone]);
 }

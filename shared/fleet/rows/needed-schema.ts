@@ -49,9 +49,14 @@ function hasEnd({ operations }: Pick<OwnerRow | SourceRow, "operations">): boole
   return operations.suspended?.until !== undefined;
 }
 
-/** The schema of the rows of a Cluster: a planner that does not know cordons would assign something to it. */
-export function clusterSchema({ operations }: Pick<ClusterRow, "operations">): number {
-  return operations.cordoned === undefined ? rowSchema : newestRowSchema;
+/**
+ * The schema of the rows of a Cluster: a planner that does not know cordons would assign something to it, and a function
+ * that does not know zones would wake a worker that cannot reach it.
+ */
+export function clusterSchema(row: Pick<ClusterRow, "operations" | "spec" | "discovered">): number {
+  const { operations, spec, discovered } = row;
+  const zone = spec.access?.zone ?? discovered?.access?.zone;
+  return operations.cordoned === undefined && zone === undefined ? rowSchema : newestRowSchema;
 }
 
 function hasGates(row: OwnerRow): boolean {

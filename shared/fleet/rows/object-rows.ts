@@ -418,6 +418,8 @@ export interface FleetRow extends Row {
   readonly discoveredValues?: readonly string[];
   /** EKS's facts; absent when the cluster is not in EKS, or a version wrote the row that did not record them. */
   readonly arn?: string;
+  /** The zone whose workers reach it; absent for `home`. */
+  readonly zone?: string;
 }
 
 /** Grows by one with every entry that is written in its part of the fleet's directory, in the same transaction. */

@@ -7,6 +7,7 @@ const codes: ReadonlySet<string> = new Set([
   "InvalidCredentials",
   "AddressRefused",
   "InvalidAuthority",
+  "ZoneNotFound",
   "RoleDenied",
   "RegionDisabled",
   "TokenTooLarge",

@@ -96,7 +96,7 @@ async function check(of: ClusterSpec = spec, row = clusterRow(of)): Promise<read
   asked += 1;
   const access = world.access();
   const connectorBy = (eks: typeof access) =>
-    new KubeConnector({ secrets: { read: () => secret() }, eks, clock: world.clock, installation });
+    new KubeConnector({ secrets: { read: () => secret() }, eks, clock: world.clock, installation, zone: "home" });
   const put: CheckRow = {
     ...keys.check("c1"),
     type: "Check",

@@ -53,7 +53,7 @@ afterEach(() => host.stop());
 
 function newConnector(): KubeConnector {
   const secrets = { read: () => Promise.reject(new Error("no secret is to be read")) };
-  return new KubeConnector({ secrets, eks: world.access(), clock: world.clock, installation });
+  return new KubeConnector({ secrets, eks: world.access(), clock: world.clock, installation, zone: "home" });
 }
 
 const spokeSpec: ClusterSpec = { eks: { arn }, access: { role: { name: "starling/clusters/apply" } } };

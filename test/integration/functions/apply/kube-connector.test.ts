@@ -32,7 +32,7 @@ const inAMinute = () => new Date(Date.now() + 60_000);
 /** A connector that reads `text` for every secret. */
 function connectorWith(text: (freshness: string) => string) {
   const read: SecretReader["read"] = async (_name, { fresh } = {}) => text(fresh ? "fresh" : "kept");
-  return new KubeConnector({ secrets: { read }, eks: noEks, clock: systemClock, installation });
+  return new KubeConnector({ secrets: { read }, eks: noEks, clock: systemClock, installation, zone: "home" });
 }
 
 function endpointOf(at: { readonly url: string; readonly caData: string }) {
@@ -173,7 +173,13 @@ test("the connections to several clusters are kept at the same time", async () =
       others.map((one) => [one.url, clusterSecret({ server: one.url, caData: one.caData, token })]),
     );
     const read = async (name: string) => byUrl.get(name) ?? "";
-    const connector = new KubeConnector({ secrets: { read }, eks: noEks, clock: systemClock, installation });
+    const connector = new KubeConnector({
+      secrets: { read },
+      eks: noEks,
+      clock: systemClock,
+      installation,
+      zone: "home",
+    });
     const rows = others.map((one, index) => ({
       ...clusterRow({ endpoint: { ...endpointOf(one), token: { secret: one.url } } }),
       uid: `uid-${index}`,

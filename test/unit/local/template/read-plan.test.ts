@@ -159,6 +159,7 @@ describe("the plan of a template", () => {
         logicalId: "Worker",
         name: "app-Worker",
         folder: "rollout",
+        functionName: "rollout",
         timeoutSeconds: 60,
         memoryMiB: 1024,
         recursiveLoop: "allow",

@@ -419,7 +419,7 @@ describe("an invalid document", () => {
     [
       "a role for an endpoint",
       cluster({ endpoint, access: { role: { name: "a" } } }),
-      [expect.stringMatching(/^spec\.access: must not stand beside endpoint/)],
+      [expect.stringMatching(/^spec\.access\.role: must not stand beside endpoint/)],
     ],
     [
       "several problems at once",

@@ -1,0 +1,64 @@
+/** Clusters are worked on by the workers of their zones, and by no others. */
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
+
+/** The clusters of the messages that each function got. */
+const worked = new Map<string, Set<string>>();
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({
+    zones: JSON.stringify([
+      { name: "fixed", vpc: {} },
+      { name: "spoke", subnets: ["subnet-0a1b2c3d4e5f60718"], securityGroups: ["sg-0a1b2c3d4e5f60718"] },
+    ]),
+    sandboxes: (functionName, wire) => {
+      const handler = wire();
+      return async (event, context) => {
+        for (const { body } of (event as { readonly Records?: readonly { readonly body: string }[] }).Records ?? []) {
+          const { cluster } = JSON.parse(body) as { readonly cluster?: string };
+          if (cluster !== undefined && functionName.startsWith("apply")) noteWork(functionName, cluster);
+        }
+        return handler(event, context);
+      };
+    },
+  });
+});
+afterAll(() => world.close());
+
+function noteWork(functionName: string, cluster: string): void {
+  worked.set(functionName, (worked.get(functionName) ?? new Set()).add(cluster));
+}
+
+function configMap(color: string): string {
+  return JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "web", namespace }, data: { color } });
+}
+
+const namespaceFile = JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+
+test("each cluster is worked on in its zone, from the first assignment to checks that the tick asks for", async () => {
+  await world.join({ name: "c1" }, { name: "c2", zone: "fixed" }, { name: "c3", zone: "spoke" });
+  await world.createRepository("shop", { "deploy/web.json": configMap("red"), "deploy/ns.json": namespaceFile });
+  await world.apply(
+    {
+      apiVersion: "starling.dev/v1alpha1",
+      kind: "Source",
+      metadata: { name: "shop", namespace },
+      spec: { git: { url: world.git.url("shop"), ref: { branch: "main" } } },
+    },
+    {
+      apiVersion: "starling.dev/v1alpha1",
+      kind: "SyncGroup",
+      metadata: { name: "web", namespace },
+      spec: { clusters: { all: true }, templates: [{ name: "web", source: "shop", path: "deploy" }] },
+    },
+  );
+  const commit = await world.push("shop", { "deploy/web.json": configMap("blue") });
+  await world.untilInSync("web", commit);
+  expect(Object.fromEntries([...worked].map(([name, clusters]) => [name, [...clusters].sort()]))).toEqual({
+    apply: ["c1"],
+    "apply-fixed": ["c2"],
+    "apply-spoke": ["c3"],
+  });
+});

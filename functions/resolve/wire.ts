@@ -44,7 +44,7 @@ export function wireResolve(env: ResolveEnv, aws: ResolveClients, options: WireO
       env.STARLING_EVENT_BUS === "none"
         ? undefined
         : {
-            bus: new EventBridgeBus(aws.events, env.STARLING_EVENT_BUS),
+            bus: new EventBridgeBus(aws.events, env.STARLING_EVENT_BUS, clock),
             installation: env.STARLING_INSTALLATION,
           },
     clock,

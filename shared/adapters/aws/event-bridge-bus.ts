@@ -1,6 +1,7 @@
 import { type EventBridgeClient, PutEventsCommand, type PutEventsRequestEntry } from "@aws-sdk/client-eventbridge";
 import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
 import { systemClock } from "#shared/adapters/system.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
@@ -18,13 +19,19 @@ const policy: RetryPolicy = {
 /** Codes of events that the bus may accept later. */
 const passing: ReadonlySet<string> = new Set(["ThrottlingException", "InternalFailure", "InternalException"]);
 
+/** After a call without an answer, the bus is asked no sooner: every Source with an event would wait for it in vain. */
+const silentSeconds = 30;
+
 export class EventBridgeBus implements EventBus {
   readonly #client: EventBridgeClient;
   readonly #bus: string;
+  readonly #clock: Clock;
+  #silentUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(client: EventBridgeClient, bus: string) {
+  constructor(client: EventBridgeClient, bus: string, clock: Clock) {
     this.#client = client;
     this.#bus = bus;
+    this.#clock = clock;
   }
 
   async send(events: readonly BusEvent[]): Promise<void> {
@@ -48,10 +55,16 @@ export class EventBridgeBus implements EventBus {
   }
 
   async #put(Entries: PutEventsRequestEntry[]) {
+    if (this.#clock.now().getTime() < this.#silentUntil) {
+      const until = new Date(this.#silentUntil).toISOString();
+      const message = `EventBridge did not answer, and is not asked for the bus ${this.#bus} until ${until}`;
+      throw new StarlingError(message, { code: "SendFailed", retry: "permanent" });
+    }
     try {
       return await this.#client.send(new PutEventsCommand({ Entries }));
     } catch (cause) {
       if (isNetworkFailure(cause)) {
+        this.#silentUntil = this.#clock.now().getTime() + silentSeconds * 1000;
         const message = `EventBridge did not answer, and may or may not have accepted the events to ${this.#bus}`;
         throw new StarlingError(message, { code: "SendFailed", retry: "permanent", cause });
       }

@@ -41,7 +41,8 @@ export function issuerProblem(issuer: string): string | undefined {
 export function openClaims(issuer: string, claims: Readonly<Record<string, string>>): string | undefined {
   const known = publicIssuers[issuer.replace(/\/$/, "")];
   const names = Object.keys(claims).filter((name) => known === undefined || known.includes(name));
-  if (names.some((name) => !isOpen(claims[name] ?? ""))) return undefined;
+  const isPublic = known !== undefined;
+  if (names.some((name) => !isOpen(claims[name] ?? "", { isPublic }))) return undefined;
   if (known === undefined)
     return "fits any user of the issuer; name one claim with a pattern that only your senders fit, such as sub";
   const [first] = known;
@@ -52,7 +53,19 @@ function example(claim: string | undefined): string {
   return claim === "email" ? "ci@acme.example" : "acme/shop";
 }
 
-function isOpen(pattern: string): boolean {
+function isOpen(pattern: string, { isPublic }: { readonly isPublic: boolean }): boolean {
   const regex = parseLinearRegex(pattern, { isWhole: true });
-  return typeof regex !== "string" && strangers.some(regex);
+  if (typeof regex === "string") return false;
+  return strangers.some(regex) || (isPublic && namesakesOf(pattern).some(regex));
+}
+
+/** Anybody may give a repository the name of yours, and an account a name that begins like yours. */
+function namesakesOf(pattern: string): readonly string[] {
+  const words = new Set(pattern.match(/[\w-]+/g));
+  return [...words].flatMap((word) => [
+    ...[`nobody/${word}`, `repo:nobody/${word}:ref:refs/heads/main`],
+    ...[`${word}nobody`, `${word}nobody/nothing`, `repo:${word}nobody/nothing:ref:refs/heads/main`],
+    `project_path:nobody/${word}:ref_type:branch:ref:main`,
+    `project_path:${word}nobody/nothing:ref_type:branch:ref:main`,
+  ]);
 }

@@ -1,6 +1,7 @@
 /** Events of Sources on a bus: the real client, and EventBridge's protocol on loopback. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { EventBridgeClient } from "@aws-sdk/client-eventbridge";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
@@ -77,6 +78,9 @@ function clientWith(credentials: typeof accessKey): EventBridgeClient {
   return new EventBridgeClient({ endpoint: server.endpoint, region: "us-east-1", credentials, maxAttempts: 1 });
 }
 
+const busOf = (asked: EventBridgeClient) =>
+  new EventBridgeBus(asked, "default", { now: () => world?.now ?? new Date(0) });
+
 const remote: GitRemote = {
   async listRefs() {
     git.listed++;
@@ -93,7 +97,7 @@ const remote: GitRemote = {
 function worldOf(name: string, table = new MemoryTable()): SourceWorld {
   const made = new SourceWorld(table, { source: { namespace: "shop", name } });
   made.git = remote;
-  made.bus = new EventBridgeBus(client, "default");
+  made.bus = busOf(client);
   return made;
 }
 
@@ -210,7 +214,7 @@ describe("events of a Source", () => {
     world.bus = undefined;
     await world.resolve();
     expect((await rowOf()).status).not.toHaveProperty("events");
-    world.bus = new EventBridgeBus(client, "default");
+    world.bus = busOf(client);
     await whenDue();
     expect(store.list()).toEqual([]);
     git.commit = 2;
@@ -354,10 +358,10 @@ describe("a bus that takes no events", () => {
 
   test("a role without the right and a bus that does not answer are named in the log, and nothing else fails", async () => {
     const stranger = clientWith({ ...accessKey, accessKeyId: "AKOTHER" });
-    world.bus = new EventBridgeBus(stranger, "default");
+    world.bus = busOf(stranger);
     await world.resolve();
     await server.stop();
-    world.bus = new EventBridgeBus(client, "default");
+    world.bus = busOf(client);
     const { status } = await whenDue();
     stranger.destroy();
     expect(world.errors).toEqual([
@@ -365,6 +369,34 @@ describe("a bus that takes no events", () => {
       expect.stringContaining("EventBridge did not answer"),
     ]);
     expect(status.events).toMatchObject({ last: 2, tries: 1, pending: [{ sequence: 1 }, { sequence: 2 }] });
+  });
+
+  test("a bus without an answer is asked once in half a minute, however many Sources have events", async () => {
+    let asked = 0;
+    const silent = createServer((socket) => {
+      asked++;
+      socket.destroy();
+    });
+    await new Promise<void>((listening) => silent.listen(0, "127.0.0.1", listening));
+    const { port } = silent.address() as AddressInfo;
+    const endpoint = `http://127.0.0.1:${port}`;
+    const cut = new EventBridgeClient({ endpoint, region: "us-east-1", credentials: accessKey, maxAttempts: 1 });
+    const bus = busOf(cut);
+    for (const name of ["a", "b", "c", "d"]) {
+      const one = worldOf(name);
+      one.bus = bus;
+      await one.put(spec);
+      const { status } = await one.resolve();
+      expect(status.events?.pending).toHaveLength(2);
+    }
+    expect(asked).toBe(1);
+    world.now = new Date(world.now.getTime() + 31_000);
+    await expect(
+      bus.send([{ type: "Source Revision Changed", time: "2026-03-01T10:00:00.000Z", detail: {} }]),
+    ).rejects.toThrow();
+    cut.destroy();
+    await new Promise((closed) => silent.close(closed));
+    expect(asked).toBe(2);
   });
 
   test("the newest twenty events wait, and the log says how many are lost [source.events.no-bus]", async () => {

@@ -8,6 +8,11 @@ test.each([
   [github, { repository: ".*", ref: "refs/heads/main" }],
   [github, { sub: "repo:.*" }],
   [`${github}/`, { actor: "ana" }],
+  [github, { repository: ".*/shop" }],
+  [github, { repository: "acme.*" }],
+  [github, { sub: "repo:[^:]+/shop:.*" }],
+  [github, { repository_owner: "acme.+" }],
+  ["https://gitlab.com", { project_path: "(acme|.+)/shop" }],
   ["https://gitlab.com", { ref_protected: "true" }],
   ["https://accounts.google.com", { email_verified: "true" }],
 ])("claims of %s with %j let strangers in", (issuer, claims) => {
@@ -17,6 +22,11 @@ test.each([
 test.each([
   [github, { repository: "acme/.*" }],
   [github, { sub: "repo:acme/shop:.*" }],
+  [github, { repository: "acme/(shop|web)-.*" }],
+  [github, { job_workflow_ref: "acme/ci/.github/workflows/push.yml@.*" }],
+  ["https://gitlab.com", { sub: "project_path:acme/.*:ref_type:branch:ref:main" }],
+  ["https://accounts.google.com", { email: ".+@acme.example" }],
+  ["https://gitlab.corp.example", { sub: "ci-.*" }],
   ["https://gitlab.com", { namespace_path: "acme(/.*)?" }],
   ["https://gitlab.corp.example", { ref_protected: "true" }],
 ])("claims of %s with %j name somebody", (issuer, claims) => {

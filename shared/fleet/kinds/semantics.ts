@@ -1,3 +1,4 @@
+import { counted } from "#shared/base/counted.ts";
 import { checkPathTemplate } from "#shared/base/path-template.ts";
 import { partitionOf } from "#shared/fleet/eks-arn.ts";
 import { chartProblem, expressionsIn } from "#shared/fleet/kinds/chart-fields.ts";
@@ -18,6 +19,7 @@ import {
 } from "#shared/fleet/kinds/source.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
+import { templatePins, templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { issuerProblem, openClaims } from "#shared/fleet/kinds/token-issuer.ts";
 import { awsPlace } from "#shared/source/aws-place.ts";
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
@@ -32,6 +34,8 @@ import { parseVersionConstraint, VersionConstraintError } from "#shared/source/v
 
 /** An object is one row, of which DynamoDB accepts 400 KB; the rest is kept for its status. */
 const maxDocumentBytes = 300_000;
+/** An edit may replace all of these by others, in one transaction of at most 100 writes. */
+const mostNames = 48;
 
 /** Checks that a schema cannot state: URLs, version ranges and path expressions. */
 export function semanticProblems(document: Document): readonly FieldProblem[] {
@@ -45,9 +49,20 @@ export function semanticProblems(document: Document): readonly FieldProblem[] {
   if (document.kind === "ClusterDiscovery") return discoveryProblems(document.spec);
   if (document.kind === "Sync") return templateProblems("spec", { name: document.metadata.name, ...document.spec });
   if (document.kind === "SyncGroup") {
-    return document.spec.templates.flatMap((template, index) => templateProblems(`spec.templates[${index}]`, template));
+    const { templates } = document.spec;
+    return [
+      ...problemsAt("spec.templates", namesProblem(templates)),
+      ...templates.flatMap((template, index) => templateProblems(`spec.templates[${index}]`, template)),
+    ];
   }
   return [];
+}
+
+function namesProblem(templates: readonly SyncTemplate[]): string | undefined {
+  const sources = new Set(templates.flatMap(templateSources)).size;
+  const revisions = templatePins(templates).length;
+  if (sources + revisions <= mostNames) return undefined;
+  return `names ${counted(sources, "Source")} and ${counted(revisions, "revision")}; a group names at most ${mostNames} of both, so divide it into several`;
 }
 
 function receiverProblems({ secrets = [], oidc }: ReceiverSpec): readonly FieldProblem[] {

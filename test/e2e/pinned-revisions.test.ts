@@ -74,6 +74,45 @@ describe.each(storyTargets)("on $name", (target) => {
       await world.waitFor("it goes on", async () => (await colors()).join() === "green,green,red");
     }));
 
+  test("a Sync that returns gets nothing of the former place of its Source, also while the new one is away", async () => {
+    let isAway = false;
+    const disturbGit = ({ path }: { readonly path: string }) =>
+      isAway && path.startsWith("/other") ? ({ when: "before", as: "serverError" } as const) : undefined;
+    const world = await startWorld({ target, faults: quiet, disturbGit });
+    try {
+      await world.join({ name: "one" });
+      for (const [repository, color] of [
+        ["app", "green"],
+        ["other", "red"],
+      ] as const) {
+        await world.createRepository(repository, files("white"));
+        await world.git.commitFiles(repository, files(color), { message: color, tag: "v1" });
+      }
+      const sourceOf = (repository: string) =>
+        sourceDocument("app", { git: { url: world.git.url(repository), ref: { branch: "main" } }, interval: "1h" });
+      await world.apply(sourceOf("app"), syncOn("one", { revision: "v1" }));
+      await world.waitFor("it has its revision", async () => (await colorOn(world, "one")) === "green");
+      await world.session.call("DELETE", `/v1/namespaces/${namespace}/syncs/at-one?confirm=true`);
+      await world.waitFor("it is gone", async () => !(await world.rows()).some(({ type }) => type === "Sync"));
+      await world.session.call("DELETE", `/v1/namespaces/${namespace}/sources/app?confirm=true`);
+      world.fleet.clearRequests();
+
+      isAway = true;
+      await world.apply(sourceOf("other"), syncOn("one", { revision: "v1" }));
+      await world.waitFor("the new place was asked", async () =>
+        (await world.rows()).some((row) => row.type === "Pin" && "failure" in row),
+      );
+      isAway = false;
+      await world.waitFor("it has the revision of the new place", async () => (await colorOn(world, "one")) === "red");
+      const written = world.fleet
+        .requests()
+        .filter(({ method, path, dryRun }) => method === "PATCH" && !dryRun && path === `${configs}/settings`);
+      expect(written).toHaveLength(1);
+    } finally {
+      await world.close();
+    }
+  });
+
   test("another revision of a template goes through two stages, and reaches the second one with its approval only [source.pin.two]", async () => {
     const world = await startWorld({ target, faults: quiet });
     const cli = openWorldCli(world);

@@ -55,17 +55,52 @@ const ownersAtOnce = 100;
  */
 export async function resolvePin(request: PinRequest, ports: PinPorts): Promise<void> {
   const { source, revision } = request;
-  const { table, sender, clock } = ports;
-  const row = await table.get(keys.pin(source, revision));
+  const { table, clock } = ports;
+  const key = keys.pin(source, revision);
+  const sourceKey = keys.object(source.namespace, "Source", source.name);
+  const row = await table.get(key);
   if (row === undefined) return;
   const owners = await ownersAt(request, table);
   if (owners.length === 0) return forget(row, table);
-  const stored = await table.get(keys.object(source.namespace, "Source", source.name));
+  const stored = await table.get(sourceKey);
   if (stored === undefined) {
     await table.write([{ put: due(nextOf(row), later(clock.now(), day)), when: { version: row.version } }]);
     return;
   }
   const found = await find(rowAt(stored, clock.now()), { row, request }, ports);
+  for (let at = { row, owners }; ; ) {
+    try {
+      return await settle(at, found, ports);
+    } catch (error) {
+      // A fetch takes long, and somebody else may have named the revision meanwhile. The artifact is the same for all.
+      const { artifact } = found.result;
+      if (!isConflict(error) || artifact === undefined) throw error;
+      const [fresh, now] = [await table.get(key), await table.get(sourceKey)];
+      if (fresh === undefined || now === undefined || !isSameQuestion(stored, now)) throw error;
+      // A tag that moves between two checks at one time stays where the first one found it.
+      if (fresh.artifact !== undefined && !isAmong(fresh.artifact, [row.artifact, artifact])) throw error;
+      at = { row: fresh, owners: await ownersAt(request, table) };
+    }
+  }
+}
+
+function isAmong(artifact: Artifact, others: readonly (Artifact | undefined)[]): boolean {
+  return others.some((other) => other !== undefined && announcementOf(other) === announcementOf(artifact));
+}
+
+/** Whether a Source is the same, with the same spec and the same requests of people. */
+function isSameQuestion(before: SourceRow, after: SourceRow): boolean {
+  const asked = ({ uid, generation, operations }: SourceRow) =>
+    [uid, generation, operations.reconcile?.number, operations.suspended?.number].join();
+  return asked(before) === asked(after);
+}
+
+/** Writes what was found, and informs the owners when it is news. @throws ConflictError when another writer was faster. */
+async function settle(
+  { row, owners }: { readonly row: PinRow; readonly owners: readonly Owner[] },
+  found: Found,
+  { table, sender, clock }: PinPorts,
+): Promise<void> {
   const { failure: _failure, ...before } = nextOf(row);
   const next: PinRow = { ...before, ...found.result };
   const announced = newsOf(next);

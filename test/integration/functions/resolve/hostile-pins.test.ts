@@ -145,3 +145,68 @@ test("a revision that is named anew is not forgotten by a late check of its form
   await world.resolve({ pin: first });
   expect(await world.table.get(key)).toBeDefined();
 });
+
+test("a revision that takes long to fetch is kept although others name it meanwhile, and all of them are informed", async () => {
+  const first = await create(repository, "first");
+  await world.put(gitAt(repository));
+  const { git } = world;
+  let names = 0;
+  let fetches = 0;
+  world.git = {
+    listRefs: (...args) => git.listRefs(...args),
+    async fetchTree(...args) {
+      fetches += 1;
+      const tree = await git.fetchTree(...args);
+      names += 1;
+      await nameRevision(world, first, { sync: `late-${names}` });
+      return tree;
+    },
+  };
+  const row = await findRevision(world, first);
+  expect(row?.artifact?.revision).toBe(`sha1:${first}`);
+  expect(fetches).toBe(1);
+  const informed = world.sender.take().flatMap((message) => (message.to === "rollout" ? [message.owner.name] : []));
+  expect(new Set(informed)).toEqual(new Set(["web", "late-1"]));
+});
+
+test("an artifact that was fetched for the former spec of the Source is not kept", async () => {
+  const first = await create(repository, "first");
+  await world.put(gitAt(repository));
+  await nameRevision(world, first);
+  const { git } = world;
+  world.git = {
+    listRefs: (...args) => git.listRefs(...args),
+    async fetchTree(...args) {
+      const tree = await git.fetchTree(...args);
+      world.git = git;
+      await world.put({ ...gitAt(repository), paths: ["a.yaml"], interval: "1h" });
+      await world.resolve();
+      return tree;
+    },
+  };
+  await expect(world.resolve({ pin: first })).rejects.toThrow();
+  const row = await pollRevision(world, first);
+  expect(row?.artifact?.madeFrom).toBe((await world.row()).status.artifact?.madeFrom);
+});
+
+test("a tag that moves between two checks at one time stays where the first one to write found it", async () => {
+  const first = await create(repository, "first");
+  inFolder(repository, "tag", "v1", first);
+  await world.put(gitAt(repository));
+  await nameRevision(world, "v1");
+  const { git } = world;
+  world.git = {
+    listRefs: (...args) => git.listRefs(...args),
+    async fetchTree(...args) {
+      const tree = await git.fetchTree(...args);
+      world.git = git;
+      const second = await server.commitFiles(repository, { "a.yaml": "second" }, { message: "second" });
+      inFolder(repository, "tag", "--force", "v1", second);
+      await world.resolve({ pin: "v1" });
+      return tree;
+    },
+  };
+  await expect(world.resolve({ pin: "v1" })).rejects.toThrow("row changed");
+  const row = await pollRevision(world, "v1");
+  expect(await textsOfRevision(world, row)).toEqual({ "a.yaml": "second" });
+});

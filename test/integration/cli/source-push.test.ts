@@ -199,7 +199,7 @@ describe("when more than 200 versions were pushed", () => {
     await cli.table.write([{ put: rolloutStateRow(stages, { owner }) }]);
   }
 
-  test("a version that a template, a rollout or the spec names is remembered, and no other", async () => {
+  test("a version that a template, a rollout or the spec names is remembered, and no other [source.external.remembered]", async () => {
     for (const version of ["pinned", "rolled", "named", "nobody", "present"])
       await push(version, folder(version, { "a.yaml": config(version) }));
     await world.resolve();

@@ -74,7 +74,7 @@ async function deliver(times: number): Promise<readonly Entry[]> {
 
 const polled = (sent: readonly Entry[]) => sent.map(({ MessageBody }) => JSON.parse(MessageBody).source.name).sort();
 
-test("forty deliveries of one sender request two polls of each Source, and the second comes after all of them", async () => {
+test("forty deliveries of one sender request two polls of each Source, and the second comes after all of them [receiver.flood]", async () => {
   const sent = await deliver(40);
   const [atOnce, later] = [sent.filter((one) => !one.DelaySeconds), sent.filter((one) => one.DelaySeconds)];
   expect(polled(atOnce)).toEqual(names.toSorted());

@@ -15,7 +15,7 @@ test.each([
   ["https://gitlab.com", { project_path: "(acme|.+)/shop" }],
   ["https://gitlab.com", { ref_protected: "true" }],
   ["https://accounts.google.com", { email_verified: "true" }],
-])("claims of %s with %j let strangers in", (issuer, claims) => {
+])("claims of %s with %j let strangers in [receiver.owner-claim]", (issuer, claims) => {
   expect(openClaims(issuer, claims)).toContain("gives tokens to everybody");
 });
 

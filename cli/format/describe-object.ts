@@ -33,6 +33,7 @@ import {
   upstreamOf,
 } from "#shared/fleet/kinds/source.ts";
 import { type Artifact, type Operations, reachesNobody } from "#shared/fleet/rows/object-rows.ts";
+import { staleSince } from "#shared/fleet/sources/stale-source.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { actText, cordonedText, frozenText, objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
@@ -73,6 +74,7 @@ function includedText(one: Inclusion, artifact: Artifact | undefined): string {
 
 export function describeSource({ object: source, events, now }: Described<SourceObject>): string {
   const { artifact } = source.status;
+  const stale = staleSince(source, now);
   const { paths, interval, immutableTags, retain, include = [] } = source.spec;
   const upstream = upstreamOf(source.spec);
   const credentials = "url" in upstream ? upstream.credentials : undefined;
@@ -92,6 +94,7 @@ export function describeSource({ object: source, events, now }: Described<Source
           : `${revisionText(artifact.revision)}   ${digestText(artifact.digest)}   ${artifact.files === 1 ? "1 file" : `${artifact.files} files`}, ${artifact.sizeBytes} bytes, stored ${formatTime(artifact.storedAt, now)}`,
       ],
       [upstream.kind === "git" ? "Commit" : "Content", artifact === undefined ? undefined : aboutText(artifact)],
+      ["Stale since", stale === undefined ? undefined : `${formatTime(stale, now)} (${formatAge(stale, now)})`],
     ]),
     sectionText("Includes", include.map((one) => `  ${includedText(one, artifact)}\n`).join("")),
     sectionText("Conditions", conditionsText(source.status.conditions, now)),

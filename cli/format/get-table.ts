@@ -17,6 +17,7 @@ import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { addressOf } from "#shared/fleet/kinds/source.ts";
 import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import { staleSince } from "#shared/fleet/sources/stale-source.ts";
 import { openingText } from "#shared/fleet/windows/opening-text.ts";
 import { formatAge } from "#shared/words/age.ts";
 import { objectState } from "#shared/words/object-state.ts";
@@ -96,6 +97,7 @@ const sourceColumns: readonly Column<SourceObject>[] = [
   state,
   since,
   seen,
+  { name: "STALE", cell: (source, { now }) => formatAge(staleSince(source, now), now), wideOnly: true },
   { name: "URL", cell: (source) => addressOf(source.spec), wideOnly: true },
   { name: "DIGEST", cell: (source) => digestText(source.status.artifact?.digest), wideOnly: true },
   remark,

@@ -1,11 +1,11 @@
 /** Metrics of the fleet from the rows of Sources and owners: plain sums, without the clusters' own rows. */
 
-import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { nextForAll } from "#shared/fleet/rollout/order.ts";
 import { deletionFailed } from "#shared/fleet/rollout/owner-status.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { OwnerRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isPollLate, staleAfterSeconds } from "#shared/fleet/sources/stale-source.ts";
 
 /** States of targets that metrics distinguish. */
 export const surveyedStates = ["ready", "drifted", "changing", "failed", "unreachable", "waiting"] as const;
@@ -33,17 +33,13 @@ export const nothingSurveyed: Survey = {
   suspendedSeconds: 0,
 };
 
-/** Seconds after which an unresolved Source counts, because hosts are down for a while now and then. */
-const staleAfterSeconds = 3600;
-
 /** Suspended Sources do not count. */
 export function isStale({ operations, status, spec, createdAt }: SourceRow, now: Date): boolean {
   if (operations.suspended !== undefined) return false;
   const ready = status.conditions.find(({ type }) => type === "Ready");
   const failedSince = ready?.status === "False" ? ready.since : undefined;
-  const polledAt = later(status.attemptedAt ?? createdAt, secondsOf(spec.interval));
-  const silentOrFailed = [failedSince, polledAt].filter((at) => at !== undefined);
-  return silentOrFailed.some((at) => later(at, staleAfterSeconds) <= now.toISOString());
+  if (failedSince !== undefined && later(failedSince, staleAfterSeconds) <= now.toISOString()) return true;
+  return isPollLate(status.attemptedAt ?? createdAt, spec, now);
 }
 
 function isHalted({ status }: OwnerRow): boolean {

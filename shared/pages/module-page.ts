@@ -6,6 +6,7 @@ import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { addressOf } from "#shared/fleet/kinds/source.ts";
+import { staleSince } from "#shared/fleet/sources/stale-source.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { cutText, type Listed, ownerLink, readFleetOwners } from "#shared/pages/fleet-owners.ts";
 import { apiPath, modulePlace } from "#shared/pages/places.ts";
@@ -75,8 +76,10 @@ ${takers.length === 0 ? nothing("No group and no Sync uses it.") : versions(take
   };
 }
 
-function facts({ spec, status }: SourceObject, host: Host): Html {
+function facts(source: SourceObject, host: Host): Html {
+  const { spec, status } = source;
   const { artifact } = status;
+  const stale = staleSince(source, host.now);
   return fields([
     ["From", brief(addressOf(spec))],
     [
@@ -92,6 +95,7 @@ function facts({ spec, status }: SourceObject, host: Host): Html {
         : html`${brief(artifact.subject)} <small>${brief(artifact.author, 60)}</small>`,
     ],
     ["Seen", age(status.attemptedAt, host)],
+    ["Stale since", stale === undefined ? undefined : html`${age(stale, host)} ago`],
   ]);
 }
 

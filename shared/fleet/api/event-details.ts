@@ -61,6 +61,9 @@ export const sourceAvailabilityDetail = envelope
     artifact: artifact
       .optional()
       .describe("The last good artifact, which stays in use; absent when there was none yet"),
+    staleSince: time(
+      "When the upstream was last known to have nothing newer than the artifact; absent when it is available or has no artifact",
+    ).optional(),
     previous: availability.optional().describe("What was before; absent when nothing was known"),
   })
   .describe("A Source can be resolved again, or cannot be resolved any more.");

@@ -296,6 +296,8 @@ export type SourceHappening = {
       readonly message: string;
       /** The last good artifact, which stays in use. */
       readonly artifact?: NamedArtifact;
+      /** Since when the upstream may have something newer. */
+      readonly staleSince?: string;
       /** Absent when nothing was known before. */
       readonly previous?: SourceAvailability;
     })
@@ -329,6 +331,8 @@ export interface SourceStatus {
   readonly refused?: RefusedRevision;
   readonly followedTags?: FollowedTags;
   readonly failures?: number;
+  /** Time of the last successful poll, since when the upstream may have something newer; absent while polls succeed, and without an artifact. */
+  readonly staleSince?: string;
   /** The host of the upstream wants no request before. */
   readonly limitedUntil?: string;
   /** Number of the newest `reconcile` that was carried out. */

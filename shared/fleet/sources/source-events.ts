@@ -95,7 +95,7 @@ function revisionChange({ artifact: was }: SourceStatus, { artifact }: SourceSta
 function availabilityChange(before: SourceStatus, after: SourceStatus, time: string): readonly Change[] {
   const [was, is] = [availabilityOf(before), availabilityOf(after)];
   if (is === undefined || was?.availability === is.availability) return [];
-  const { artifact } = after;
+  const { artifact, staleSince } = after;
   const message = excerpt(withoutQueries(readyOf(after)?.message ?? ""), maxMessage);
   return [
     {
@@ -104,6 +104,7 @@ function availabilityChange(before: SourceStatus, after: SourceStatus, time: str
       ...is,
       message,
       ...(artifact === undefined ? {} : { artifact: named(artifact) }),
+      ...(staleSince === undefined ? {} : { staleSince }),
       ...(was === undefined ? {} : { previous: was }),
     },
   ];

@@ -33,7 +33,7 @@ export function resolvedStatus(
   now: Date,
 ): SourceStatus {
   const { failures: _failures, fetch: _fetch, refused: _refused, lost: _lost, ...rest } = row.status;
-  const { limitedUntil: _limitedUntil, followedTags: _followedTags, ...before } = rest;
+  const { limitedUntil: _limitedUntil, followedTags: _followedTags, staleSince: _staleSince, ...before } = rest;
   const { revision, verified, movedFrom } = found.artifact;
   const moved = movedFrom === undefined ? "" : `; the tag moved, and was at ${movedFrom} before`;
   const message = `stored artifact for revision ${revision}${moved}`;
@@ -99,7 +99,7 @@ export function failedSourceStatus(row: Before, failure: SourceFailure, now: Dat
     ...before,
     ...attempted(row, now),
     failures: (before.failures ?? 0) + 1,
-    ...defined({ limitedUntil }),
+    ...defined({ limitedUntil, staleSince: staleAfter(row.status) }),
     // The observation belongs to another spec: the next attempt has to fetch.
     ...(sameSpec ? { observedReference } : {}),
     ...(refused === undefined ? {} : { refused: { ...refused, code: failure.code, message } }),
@@ -112,6 +112,13 @@ export function failedSourceStatus(row: Before, failure: SourceFailure, now: Dat
       ...verified,
     ]),
   };
+}
+
+/** The last successful poll, unless a failure has recorded it. */
+function staleAfter({ artifact, staleSince, attemptedAt, failures, conditions }: SourceStatus): string | undefined {
+  if (artifact === undefined || staleSince !== undefined) return staleSince;
+  // A version that did not record it wrote the failures before.
+  return failures === undefined ? attemptedAt : conditions.find(({ type }) => type === "Ready")?.since;
 }
 
 /** A fetch begins. The status tells of one that died before; the request and the spec stay open. */

@@ -155,17 +155,19 @@ describe("events of a Source", () => {
   });
 
   test("an upstream that goes away and comes back is two events, however often it is asked meanwhile [source.events.availability]", async () => {
-    const { status } = await world.resolve();
+    await world.resolve();
+    const { status } = await whenDue();
+    const staleSince = world.now.toISOString();
     git.failure = away;
     await whenDue();
     const left = world.now.toISOString();
-    for (let poll = 0; poll < 4; poll++) await whenDue();
+    for (let poll = 0; poll < 4; poll++) expect((await whenDue()).status.staleSince).toBe(staleSince);
     delete git.failure;
-    await whenDue();
+    expect((await whenDue()).status).not.toHaveProperty("staleSince");
     const { revision, digest } = status.artifact ?? {};
     const gone = { availability: "unavailable", reason: "UpstreamUnavailable", since: left };
     expect(store.list().slice(2)).toMatchObject([
-      { detail: { sequence: 3, ...gone, message: away.message, artifact: { revision, digest } } },
+      { detail: { sequence: 3, ...gone, message: away.message, artifact: { revision, digest }, staleSince } },
       { detail: { sequence: 4, availability: "available", previous: gone, since: world.now.toISOString() } },
     ]);
     expect(store.list()).toHaveLength(4);
@@ -177,6 +179,23 @@ describe("events of a Source", () => {
     expect(briefly()).toEqual([[1, "unavailable"]]);
     expect(store.list()[0]?.detail).not.toHaveProperty("artifact");
     expect(store.list()[0]?.detail).not.toHaveProperty("previous");
+    expect(store.list()[0]?.detail).not.toHaveProperty("staleSince");
+    await whenDue();
+    expect((await rowOf()).status).not.toHaveProperty("staleSince");
+  });
+
+  test("a Source that fails since a version did not record when it became stale is stale since its first failure", async () => {
+    await world.resolve();
+    git.failure = away;
+    await whenDue();
+    const since = world.now.toISOString();
+    await whenDue();
+    const { staleSince: _staleSince, ...status } = (await rowOf()).status;
+    const before = await rowOf();
+    const next: SourceRow = { ...before, version: before.version + 1, status };
+    await world.table.write([{ put: next }]);
+    await whenDue();
+    expect((await whenDue()).status.staleSince).toBe(since);
   });
 
   test("no event has the query of the URL of an archive", async () => {

@@ -97,7 +97,12 @@ describe("the description of a Source", () => {
       operations: {},
       status: { conditions: [] },
     };
-    expect(describeSource({ object: sourceObject(row), events: [], now })).toContain(expected);
+    const text = describeSource({ object: sourceObject(row), events: [], now });
+    expect(text).toContain(expected);
+    expect(text).not.toContain("Stale");
+    const status = { ...row.status, staleSince: "2026-11-20T05:31:00.000Z" };
+    const stale = describeSource({ object: sourceObject({ ...row, status }), events: [], now });
+    expect(stale).toContain("Stale since: 05:31:00Z (150m)\n");
   });
 });
 

@@ -173,6 +173,7 @@ payments   shop.web  c10      -         4/4    Ready   10m  2m
       spec: { git: { url: "https://github.com/acme/app" }, paths: ["."], interval: "5m" },
       status: {
         attemptedAt: "2026-11-20T08:00:40.000Z",
+        staleSince: "2026-11-20T05:56:00.000Z",
         conditions: [
           {
             type: "Ready",
@@ -189,6 +190,8 @@ payments   shop.web  c10      -         4/4    Ready   10m  2m
 payments   app   -         NotReady  121m  20s   GitAuthenticationFailed: 401 from github.com
 `,
     );
+    expect(table("Source", [sourceObject(source)], "wide")).toContain("FOR   SEEN  STALE  URL");
+    expect(table("Source", [sourceObject(source)], "wide")).toContain("121m  20s   125m   https://github.com/acme/app");
     const cluster: ClusterRow = {
       ...row,
       type: "Cluster",

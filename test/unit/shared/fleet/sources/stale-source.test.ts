@@ -5,10 +5,7 @@ import { staleSince } from "#shared/fleet/sources/stale-source.ts";
 
 const polled = "2026-11-20T08:00:00.000Z";
 const spec = sourceSpec.parse({ git: { url: "https://github.com/acme/app" }, interval: "10m" });
-const artifact: Artifact = {
-  ...{ revision: "main@sha1:1", digest: "sha256:1", sizeBytes: 1, files: 1, subject: "", author: "" },
-  storedAt: polled,
-};
+const artifact = { revision: "main@sha1:1", digest: "sha256:1", storedAt: polled } as Artifact;
 const suspended = { suspended: { by: "ana", at: polled, number: 1 } };
 
 test.each<[string, string | undefined, Partial<SourceStatus>, Operations, string]>([

@@ -73,9 +73,9 @@ export class Traffic {
 
   #countMessages({ service, operation, request }: AwsCall): void {
     if (service !== "sqs" || !operation.startsWith("SendMessage")) return;
-    const [, queue = "?"] = /To([A-Z][a-z]+)Queue/.exec(String(request.QueueUrl)) ?? [];
+    const [, queue = "?"] = /To([A-Za-z]+)Queue/.exec(String(request.QueueUrl)) ?? [];
     const sent = operation === "SendMessageBatch" ? (request.Entries as readonly unknown[]).length : 1;
-    this.#count(`${queuePrefix}${queue.toLowerCase()}`, sent);
+    this.#count(`${queuePrefix}${queue}`, sent);
   }
 
   #count(what: string, times = 1): void {

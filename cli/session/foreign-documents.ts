@@ -6,7 +6,7 @@ import { folderInRepository, repositoryFolders } from "#cli/session/repository-f
 import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { type FleetFolder, fleetFileSaid } from "#shared/fleet/foreign/fleet-file.ts";
 import { sameInStarling } from "#shared/fleet/foreign/same-in-starling.ts";
-import { joined } from "#shared/fleet/foreign/translation.ts";
+import { uniquelyNamed } from "#shared/fleet/foreign/unique-names.ts";
 import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 import { kustomizationNames } from "#shared/source/kustomization.ts";
 
@@ -27,7 +27,7 @@ export function foreignHelp(given: readonly GivenDocument[], cwd: string): Forei
   const files = given.filter(({ value, file }) => isFleetFile(file) && isJsonObject(value) && !("kind" in value));
   if (foreign.length + files.length === 0) return undefined;
   const folders = repositoryFolders(foreign.map(({ file }) => resolve(cwd, file)));
-  const { documents, remarks } = joined([
+  const { documents, remarks } = uniquelyNamed([
     sameInStarling(
       given.map(({ value }) => value),
       folders,

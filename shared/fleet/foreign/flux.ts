@@ -111,6 +111,10 @@ export function helmReleaseSaid(object: Json, fleet: FluxFleet): Said {
   const { name, namespace } = namesOf(object);
   const found = chartSource(object, reference, fleet);
   if (found === undefined) {
+    if (!("name" in reference.source))
+      return remarked(
+        `${title}: it names no chart, as a patch of an overlay does: translate what \`kubectl kustomize\` prints for the overlay`,
+      );
     return remarked(
       `${title}: its chart${reference.chart === undefined ? "" : ` ${reference.chart}`} comes from ${reference.kind} ${stringAt(reference.source, "name") ?? ""}, which is not translated; write a Source of any kind that has the chart, and a template with its folder as path`,
     );
@@ -194,7 +198,10 @@ function chartSource(object: Json, reference: ChartReference, fleet: FluxFleet):
   const ref = member(spec, "ref");
   const url = stringAt(spec, "url") ?? "";
   const isArtifact = kind === "OCIRepository";
-  const place = isArtifact ? chartInRegistry(url) : { url: url.replace(/^http:/, "https:"), chart: chart ?? "" };
+  const place =
+    isArtifact || url.startsWith("oci:")
+      ? chartInRegistry(isArtifact ? url : `${url.replace(/\/+$/, "")}/${chart ?? ""}`)
+      : { url: url.replace(/^http:/, "https:"), chart: chart ?? "" };
   const desired = isArtifact ? (stringAt(ref, "semver") ?? stringAt(ref, "tag")) : range;
   const signIn = "secretRef" in spec ? [`${titleOf(found)}: name a secret in spec.helm.credentials of ${source}`] : [];
   const taken = ["url", "interval", "timeout", "type", "secretRef", "layerSelector", "ref"];

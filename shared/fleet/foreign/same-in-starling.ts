@@ -9,15 +9,8 @@ import {
   ociRepositorySaid,
 } from "#shared/fleet/foreign/flux.ts";
 import { gitRepoSaid } from "#shared/fleet/foreign/rancher-fleet.ts";
-import {
-  checked,
-  type FoldersOf,
-  joined,
-  member,
-  remarked,
-  type Said,
-  titleOf,
-} from "#shared/fleet/foreign/translation.ts";
+import { checked, type FoldersOf, member, remarked, type Said, titleOf } from "#shared/fleet/foreign/translation.ts";
+import { uniquelyNamed } from "#shared/fleet/foreign/unique-names.ts";
 import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 
@@ -29,7 +22,9 @@ const unknownFolders: FoldersOf = () => undefined;
  */
 export function sameInStarling(objects: readonly Json[], foldersOf: FoldersOf = unknownFolders): Said {
   const foreign = objects.filter((object) => foreignKindOf(object) !== undefined);
-  return checked(eachNamespaceOnce(joined(foreign.map((object) => saidOf(object, { all: objects, foldersOf })))));
+  return checked(
+    eachNamespaceOnce(uniquelyNamed(foreign.map((object) => saidOf(object, { all: objects, foldersOf })))),
+  );
 }
 
 /** In Starling an object belongs to one Sync: when several Syncs would create a Namespace, the first does. */

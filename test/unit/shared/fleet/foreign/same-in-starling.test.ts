@@ -221,6 +221,83 @@ spec: {type: oci, url: "oci://ghcr.io/acme/charts"}
     ]);
   });
 
+  test("a chart with a folder in front, of a HelmRepository in a registry, becomes the chart alone", () => {
+    const { documents } =
+      said(`${release("chart: {spec: {chart: runners/scale-set, sourceRef: {kind: HelmRepository, name: acme}}}")}
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: acme, namespace: web}
+spec: {type: oci, url: "oci://ghcr.io/acme/"}
+`);
+    expect(documents).toEqual([
+      chartSource("podinfo-chart", { url: "oci://ghcr.io/acme/runners", chart: "scale-set" }),
+      chartGroup("podinfo-chart"),
+    ]);
+  });
+
+  test("a HelmRelease without a chart is named as a patch of an overlay", () => {
+    const { documents, remarks } = said(release("test: {enable: true}"));
+    expect(documents).toEqual([]);
+    expect(remarks).toEqual([
+      "HelmRelease web/podinfo: it names no chart, as a patch of an overlay does: translate what `kubectl kustomize` prints for the overlay",
+    ]);
+  });
+
+  test("a HelmRelease and a Kustomization of one name become two groups of two names", () => {
+    const around = `
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: podinfo, namespace: web}
+spec: {path: apps/podinfo, prune: true, sourceRef: {kind: GitRepository, name: fleet}}
+---
+`;
+    const { documents, remarks } = said(`${around}${release("chartRef: {kind: OCIRepository, name: podinfo}")}`);
+    expect(documents.map(({ kind, metadata }) => [kind, metadata])).toEqual([
+      ["SyncGroup", { name: "podinfo", namespace: "web" }],
+      ["SyncGroup", { name: "podinfo-2", namespace: "web" }],
+    ]);
+    expect(remarks).toContain("SyncGroup web/podinfo: another document has this name, so that it is podinfo-2 here");
+  });
+
+  test("a Source with a name that another one has gets another, and what takes its chart from it follows", () => {
+    const repositories = (name: string) => `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: ${name}, namespace: web}
+spec: {url: "oci://ghcr.io/acme/charts/${name}", ref: {tag: 1.0.0}}
+---
+`;
+    const releaseOf = (name: string, chart: string) => `
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: ${name}, namespace: web}
+spec: {chartRef: {kind: OCIRepository, name: ${chart}}, values: {source: a-b}}
+---
+`;
+    // In Starling both names are a-b.
+    const { documents } = said(
+      `${repositories("a-b")}${repositories("a.b")}${releaseOf("one", "a-b")}${releaseOf("two", "a.b")}`,
+    );
+    const sources = documents.flatMap(({ kind, metadata, spec }) => (kind === "Source" ? [[metadata, spec]] : []));
+    expect(sources).toEqual([
+      [
+        { name: "a-b", namespace: "web" },
+        { helm: { url: "oci://ghcr.io/acme/charts", chart: "a-b", ref: { semver: "1.0.0" } } },
+      ],
+      [
+        { name: "a-b-2", namespace: "web" },
+        { helm: { url: "oci://ghcr.io/acme/charts", chart: "a.b", ref: { semver: "1.0.0" } } },
+      ],
+    ]);
+    const templates = documents.flatMap(({ kind, spec }) =>
+      kind === "SyncGroup" ? (spec as { readonly templates: readonly object[] }).templates : [],
+    );
+    expect(templates).toMatchObject([
+      { source: "a-b", render: { helm: { values: { source: "a-b" } } } },
+      { source: "a-b-2", render: { helm: { values: { source: "a-b" } } } },
+    ]);
+  });
+
   test("a chart whose repository is not among the documents leaves the Source to be written", () => {
     const { documents, remarks } = said(release("chartRef: {kind: OCIRepository, name: cert-manager}"));
     expect(documents).toEqual([chartGroup("cert-manager")]);

@@ -1,6 +1,5 @@
 /** Names of translated documents: other tools may give one name to what is one kind in Starling. */
-import { isDeepStrictEqual } from "node:util";
-import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { joined, member, type Said, titleOf } from "#shared/fleet/foreign/translation.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 
@@ -39,7 +38,7 @@ function freeName(document: JsonObject, taken: ReadonlyMap<string, JsonObject>):
     const tried = `${name.slice(0, longestName - suffix.length)}${suffix}`;
     const metadata = { ...member(document, "metadata"), name: tried };
     const other = taken.get(titleOf({ ...document, metadata }));
-    if (other === undefined || isDeepStrictEqual(other, { ...document, metadata })) return tried;
+    if (other === undefined || canonicalJson(other) === canonicalJson({ ...document, metadata })) return tried;
   }
 }
 

@@ -193,7 +193,8 @@ async function find(source: SourceRow, finding: Finding, ports: PinPorts): Promi
   } catch (error) {
     const code = errorCode(error);
     const failures = (row.failure?.failures ?? 0) + 1;
-    const message = excerpt(`${causeOf(error)}; ${await storedText(source, ports.table)}`, maxMessage);
+    const cut = code === "GitRefNotFound" && cutCommit.test(request.revision) ? ": a commit has 40 digits" : "";
+    const message = excerpt(`${causeOf(error)}${cut}; ${await storedText(source, ports.table)}`, maxMessage);
     const { namespace, name } = source;
     const about = { kind: "Source", namespace, name, revision: request.revision, code, error: message };
     ports.log.warn("a revision that a template names cannot be used", about);
@@ -254,6 +255,9 @@ async function storedText(source: SourceRow, table: Table): Promise<string> {
   }
   return names.size === 0 ? "no other revision is stored" : `stored are ${[...names].join(", ")}`;
 }
+
+/** Tags may look like this, too. */
+const cutCommit = /^[0-9a-f]{7,39}$/;
 
 /** The cause, in which the remedy of an upstream is about the revision and not about the reference of the Source. */
 function causeOf(error: unknown): string {

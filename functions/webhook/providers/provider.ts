@@ -58,7 +58,7 @@ export function readBody<Shape extends z.ZodType>(
 ): z.output<Shape> | undefined {
   const text = new TextDecoder().decode(body);
   const isForm = headers["content-type"]?.toLowerCase().startsWith("application/x-www-form-urlencoded");
-  const parsed = shape.safeParse(jsonOf(isForm ? (new URLSearchParams(text).get("payload") ?? "") : text));
+  const parsed = shape.safeParse(jsonOf(isForm ? (new URLSearchParams(text).get("payload") ?? text) : text));
   return parsed.success ? parsed.data : undefined;
 }
 

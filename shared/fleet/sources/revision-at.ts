@@ -29,6 +29,8 @@ export function specAt(spec: SourceSpec, text: string): SourceSpec | string {
   if (git !== undefined) {
     const isOfTag = git.verify !== undefined && git.verify.mode !== "HEAD";
     if (git.ref?.branch === text) return "it is the branch that the Source follows; leave revision out to follow it";
+    if (digest !== undefined)
+      return "it is a digest, and the Source follows git; write a commit with all of its 40 digits, or a tag";
     if (commit === undefined) return { ...spec, git: { ...git, ref: { tag: text } } };
     if (!isOfTag) return { ...spec, git: { ...git, ref: { commit } } };
     if (name !== undefined) return { ...spec, git: { ...git, ref: { tag: name } } };

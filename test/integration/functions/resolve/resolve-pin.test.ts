@@ -127,8 +127,17 @@ describe("a revision that a Sync names", () => {
   });
 
   test.each([
+    [
+      "a commit that is cut off",
+      "3f1c0c3",
+      "the repository has no refs/tags/3f1c0c3; push it, or correct revision: a commit has 40 digits; stored",
+    ],
+    [
+      "a digest, which git has not",
+      `sha256:${"a".repeat(64)}`,
+      "it is a digest, and the Source follows git; write a commit with all of its 40 digits, or a tag; stored",
+    ],
     ["a tag that does not exist", "v9", "the repository has no refs/tags/v9; push it, or correct revision; stored"],
-    ["a short commit", "3f1c0c3", "refs/tags/3f1c0c3"],
     ["the branch that the Source follows", "main", "it is the branch that the Source follows; leave revision out"],
     ["a commit that does not exist", "a".repeat(40), "a".repeat(40)],
   ])("%s is not found: the message names what is stored [source.pin.missing]", async (_, revision, cause) => {

@@ -195,6 +195,14 @@ describe("a SHA-1", () => {
   );
 });
 
+test("a generic sender may be curl, which calls every body a form [receiver.generic]", async () => {
+  await follow("generic");
+  const { host, body } = recorded("generic", "push");
+  const signature = createHmac("sha256", "s3cret").update(body).digest("hex");
+  const headers = { "x-signature": `sha256=${signature}`, "content-type": "application/x-www-form-urlencoded" };
+  expect(await wokenBy({ host, body, headers })).toEqual(["main"]);
+});
+
 test("a generic sender may sign with SHA-512", async () => {
   await follow("generic");
   const { host, body } = recorded("generic", "push");

@@ -236,7 +236,9 @@ function sayRepository(session: Session, { repository }: MachineFile): void {
   if (credentials === undefined) return;
   const { secret, kind } = credentials;
   session.note(`  its Source has spec: {git: {url: "${url}", credentials: {secret: ${secret}, kind: ${kind}}}}`);
-  session.note(`  push to it: git -c include.path=${quoted(config)} push ${url} HEAD`);
+  // Git prefers it to the authority that the file names.
+  const git = session.io.env.GIT_SSL_CAINFO === undefined ? "git" : "env -u GIT_SSL_CAINFO git";
+  session.note(`  push to it: ${git} -c include.path=${quoted(config)} push ${url} HEAD`);
 }
 
 interface Spawning {

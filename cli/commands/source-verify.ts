@@ -1,7 +1,7 @@
 import { serialise } from "#cli/format/serialise.ts";
 import { verdictText } from "#cli/format/verdict-text.ts";
 import { isData } from "#cli/output/output.ts";
-import { askGit } from "#cli/seeing/ask-git.ts";
+import { askGit, whyNotHere } from "#cli/seeing/ask-git.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -220,7 +220,7 @@ async function verifiedHere(session: Session, source: SourceObject, here: Here):
     }
     if (!(error instanceof StarlingError)) throw error;
     const next = `git verify-${by} ${quoted(text)}   (in a clone)`;
-    throw new CliFailure(`${by} ${text} cannot be fetched from here: ${errorMessage(error)}`, {
+    throw new CliFailure(`${by} ${text} cannot be fetched from here: ${whyNotHere(error, url)}`, {
       exit: "unknown",
       next,
     });

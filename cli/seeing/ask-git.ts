@@ -4,8 +4,19 @@ import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.
 import { readCertificates } from "#shared/adapters/git/read-certificates.ts";
 import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
 import { defined } from "#shared/base/defined.ts";
-import { errorCode } from "#shared/base/errors.ts";
+import { errorCode, type StarlingError } from "#shared/base/errors.ts";
+import { untrustedAuthority } from "#shared/base/own-words.ts";
 import type { GitRemote, GitRepository } from "#shared/ports.ts";
+
+/** Why a repository cannot be read on this machine: the remedies of a Source do not help here. */
+export function whyNotHere(error: StarlingError, url: string): string {
+  const why: Readonly<Record<string, string>> = {
+    GitAuthenticationFailed: `${url} refuses your credentials, or your git has none for it`,
+    GitNotFound: `${url} does not exist, or you may not read it`,
+  };
+  const isUntrusted = error.message.includes(untrustedAuthority);
+  return why[error.code] ?? (isUntrusted ? `${untrustedAuthority}; name its file in GIT_SSL_CAINFO` : error.message);
+}
 
 /** Asks a repository with the rights of the caller: without a login, and with that of their own git if it is refused. */
 export async function askGit<T>(

@@ -1,6 +1,6 @@
 /** A Source at another revision than its current one, fetched with the caller's rights and the code of `resolve`. */
 
-import { askGit } from "#cli/seeing/ask-git.ts";
+import { askGit, whyNotHere } from "#cli/seeing/ask-git.ts";
 import type { Changes } from "#cli/seeing/changes.ts";
 import { type ArtifactAbout, artifactOf, type LocalArtifact } from "#cli/seeing/local-artifact.ts";
 import { storedArtifact } from "#cli/seeing/stored-files.ts";
@@ -217,12 +217,8 @@ function namedCommit(revision: string): ResolvedReference {
 /** The failure of a fetch, with a folder of a clone as the remedy. */
 function reported(error: unknown, { name, url, revision }: GitRevisionQuery): unknown {
   if (!(error instanceof StarlingError)) return error;
-  const why: Readonly<Record<string, string>> = {
-    GitAuthenticationFailed: `${url} refuses your credentials, or your git has none for it`,
-    GitNotFound: `${url} does not exist, or you may not read it`,
-  };
   return new CliFailure(
-    `revision ${revision} of Source ${name} cannot be fetched from here: ${why[error.code] ?? errorMessage(error)}`,
+    `revision ${revision} of Source ${name} cannot be fetched from here: ${whyNotHere(error, url)}`,
     {
       exit: "unknown",
       next: `git worktree add ../at ${quoted(revision)}   (in a clone; then use --source ${quoted(`${name}=../at`)} instead of --revision)`,

@@ -133,6 +133,8 @@ function isRolloutVerb(path: string): boolean {
 function nextAfter(code: string, path: string): { readonly next?: string } {
   const [, namespace, plural, name] = /^\/v1\/(?:namespaces\/([^/]+)\/)?([a-z]+)\/([^/]+)/.exec(path) ?? [];
   if (plural === undefined || name === undefined) return {};
+  const [, place, source] = /^\/v1\/sources\/([^/]+)\/([^/]+)\/artifacts/.exec(path) ?? [];
+  if (code === "NotFound" && source !== undefined) return { next: `starling history source/${source} -n ${place}` };
   const where = namespace === undefined ? "" : ` -n ${namespace}`;
   const isPart = path.split("?")[0]?.includes(`/${plural}/${name}/rollouts/`) === true;
   if (code === "NotFound" && isPart)

@@ -14,7 +14,7 @@ interface Thrown {
 
 type Words = (thrown: Thrown) => string;
 
-const untrusted = "the server's certificate comes from an authority that is not trusted here";
+export const untrustedAuthority = "the server's certificate comes from an authority that is not trusted here";
 const notTls =
   "the server does not answer with a supported version of TLS; check whether it uses http, or another port";
 const cut = "the other side closed the connection too early";
@@ -47,11 +47,11 @@ const byCode: Readonly<Record<string, Words>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: () => notTls,
   CERT_HAS_EXPIRED: () => "the server's certificate has expired",
   CERT_NOT_YET_VALID: () => "the server's certificate is not valid yet; check both clocks",
-  DEPTH_ZERO_SELF_SIGNED_CERT: () => untrusted,
-  SELF_SIGNED_CERT_IN_CHAIN: () => untrusted,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: () => untrusted,
-  UNABLE_TO_GET_ISSUER_CERT: () => untrusted,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: () => untrusted,
+  DEPTH_ZERO_SELF_SIGNED_CERT: () => untrustedAuthority,
+  SELF_SIGNED_CERT_IN_CHAIN: () => untrustedAuthority,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: () => untrustedAuthority,
+  UNABLE_TO_GET_ISSUER_CERT: () => untrustedAuthority,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: () => untrustedAuthority,
   ERR_TLS_CERT_ALTNAME_INVALID: () => "the server's certificate is for another name",
   EADDRINUSE: ({ message }) => `${addressIn(message)} is in use by another process`,
   ENOENT: ({ message }) => `${pathIn(message)} does not exist`,

@@ -81,7 +81,9 @@ function layerOf(url: string, { layers }: OciManifest, desired: string | undefin
     layers.length === 0
       ? "no layer"
       : `layers of ${[...new Set(layers.map(({ mediaType }) => mediaType))].slice(0, 5).join(", ")}`;
-  const remedy = "if one of them is a tar.gz of files, name it in spec.oci.mediaType";
+  const remedy = layers.some(({ mediaType }) => mediaType.includes(".helm.chart."))
+    ? "it is a Helm chart: write spec.helm, with its last part as chart, in place of spec.oci"
+    : "if one of them is a tar.gz of files, name it in spec.oci.mediaType";
   throw upstreamError("ArchiveInvalid", `${url} has ${has}, and Starling looks for ${types.join(" or ")}; ${remedy}`);
 }
 

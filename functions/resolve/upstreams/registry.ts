@@ -70,7 +70,7 @@ export class Registry {
       pages.add(path);
       if (page === maxPages) throw this.#failed("UpstreamTooLarge", `lists its tags in more than ${maxPages} pages`);
       const answer = await this.#ask({ path, maxBytes: maxListingBytes });
-      if (answer.status !== 200) throw this.#refused(answer, "its tags");
+      if (answer.status !== 200) throw this.#refused(answer, "the list of tags");
       tags.push(...this.#tagsIn(answer));
       if (tags.length > maxTags)
         throw this.#failed("UpstreamTooLarge", `has more than ${maxTags} tags; ${this.#remedyForTags()}`);

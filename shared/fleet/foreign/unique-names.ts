@@ -54,7 +54,7 @@ function replaced(value: Json, renamed: ReadonlyMap<string, string>): Json {
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {
       if (key === "source" && typeof item === "string") return [key, renamed.get(item) ?? item];
-      return [key, key === "values" ? item : replaced(item, renamed)];
+      return [key, key === "values" || item === undefined ? item : replaced(item, renamed)];
     }),
   );
 }

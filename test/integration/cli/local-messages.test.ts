@@ -241,6 +241,15 @@ describe("a local installation that runs already", () => {
     }
   });
 
+  test("local up prints a push that works where GIT_SSL_CAINFO names other authorities", async () => {
+    runs("proxied", { repository: { ...repository, credentials: { secret: "starling/git/local", kind: "basic" } } });
+    const env = { GIT_SSL_CAINFO: "/etc/ssl/corporate.pem" };
+    const ran = await cli.run(["local", "up", "--state", "proxied"], { env });
+    expect(ran.err).toContain(
+      `push to it: env -u GIT_SSL_CAINFO git -c include.path=/s/git.config push ${repository.url} HEAD\n`,
+    );
+  });
+
   test("local status searches one folder, which it names with the option for others", async () => {
     const ran = await cli.run("local status");
     expect(ran.code).toBe(1);

@@ -140,6 +140,12 @@ describe("a revision that is not the newest", () => {
     expect(ran.err).not.toContain(login.password);
   });
 
+  test("a repository with a certificate of an authority that nobody named here is reported with GIT_SSL_CAINFO", async () => {
+    const ran = await cli.run("render shop --revision feature/x", { env: { GIT_CONFIG_NOSYSTEM: "1" } });
+    expect(ran).toMatchObject({ code: 3, out: "" });
+    expect(ran.err).toContain("an authority that is not trusted here; name its file in GIT_SSL_CAINFO\n");
+  });
+
   test("a revision in the commands of a remedy is one word of a shell", async () => {
     const revision = "x;$(id)";
     const missing = await cli.run(`render shop --revision ${revision}`, known);

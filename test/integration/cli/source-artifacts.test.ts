@@ -86,6 +86,7 @@ test.each([
   ["--as-of 2026-02-30T00:00:00Z", '--as-of is "2026-02-30T00:00:00Z"; expected a time or a duration'],
   ["--revision 2026-02-30T00:00:00Z", "2026-02-30T00:00:00Z is no time: no month has such a day"],
   ["--revision v9", "Source payments/app had no revision v9"],
+  ["--revision v9", "next: starling history source/app -n payments"],
 ])("`source resolve app %s` is refused", async (flags, says) => {
   const { code, err } = await cli.run(`source resolve app ${flags}`);
   expect(code).not.toBe(0);

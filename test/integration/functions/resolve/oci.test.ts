@@ -124,6 +124,23 @@ describe("a Source of an OCI repository", () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
+  test("a chart is refused with the field for charts [source.oci.layer]", async () => {
+    const mediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+    registry.push("acme/shop", "latest", { layers: [{ mediaType, content: await contentOf("one") }] });
+    await world.put(specOf());
+    expect(await world.ready()).toMatchObject({
+      reason: "ArchiveInvalid",
+      message: expect.stringContaining("it is a Helm chart: write spec.helm, with its last part as chart"),
+    });
+  });
+
+  test("a repository that does not exist is named in a whole sentence", async () => {
+    await world.put(specOf({ ref: { semver: "*" } }));
+    expect(await world.ready()).toMatchObject({
+      message: expect.stringMatching(/^the list of tags of oci:\S+ was not found/),
+    });
+  });
+
   test("an index of several platforms is refused by name [source.oci.refused]", async () => {
     const mediaType = "application/vnd.oci.image.index.v1+json";
     registry.putManifest(

@@ -1,13 +1,19 @@
 import { Annotations } from "aws-cdk-lib";
 import type { IConstruct } from "constructs";
 import type { Settings } from "#infra/settings.ts";
+import { defined } from "#shared/base/defined.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 
-/** The maximum number of concurrent invocations of each queue. */
-export type Bounds = Readonly<Record<keyof typeof desired, number>>;
+/** The maximum number of concurrent invocations of each queue of `home`. */
+export type Bounds = Readonly<Record<Queue, number>>;
+/** The same for the two queues that each zone has. */
+export type WorkerBounds = Pick<Bounds, (typeof ofEachZone)[number]>;
 
 /** The concurrency of the functions, and the quota of the account. The operator sets both. */
 export interface Concurrency {
   readonly bounds: Bounds;
+  /** @throws Error for a zone that the settings do not have. */
+  boundsOfZone(zone: string): WorkerBounds;
   /** Concurrency that is reserved for the timer. Absent if the account's quota is too small to reserve any. */
   readonly reservedForTick?: number;
   /** Number of clusters of the fleet. */
@@ -16,8 +22,22 @@ export interface Concurrency {
   readonly quota: number;
   /** The quota that a fleet of this size needs. */
   readonly quotaToAskFor: number;
-  /** The bounds with that quota. */
-  readonly boundsThen: Bounds;
+  /** The queues of all zones with this quota, and with the quota that the fleet needs. */
+  readonly lanes: Record<"now" | "then", readonly BoundLane[]>;
+}
+
+/** One queue of one zone. */
+interface Lane {
+  readonly queue: Queue;
+  readonly zone: string;
+  /** The clusters whose work goes through it. */
+  readonly clusters: number;
+  /** The bound that the operator sets. */
+  readonly said?: number;
+}
+
+interface BoundLane extends Lane {
+  readonly bound: number;
 }
 
 /** The smallest bound that Lambda accepts for an event source. */
@@ -40,7 +60,9 @@ const desired = {
   report: { clustersEach: 200, most: 5, takes: 1 },
 } as const;
 
-const queues = Object.keys(desired) as readonly (keyof Bounds)[];
+type Queue = keyof typeof desired;
+const queues = Object.keys(desired) as readonly Queue[];
+const ofEachZone = ["apply", "applySlow"] as const satisfies readonly Queue[];
 
 /** Concurrency for `api`, `webhook`, `tick` and `discover` together. A burst of requests may take more for a moment. */
 const sparedForHttp = 10;
@@ -54,37 +76,57 @@ const tickAtOnce = 2;
 /** Lambda must leave this much unreserved for the account's other functions, so that a new account can reserve nothing. */
 const unreservedAtLeast = 100;
 
-/** Bounds of single queues that the operator sets. */
-type Said = Partial<Bounds>;
-
-type ConcurrencySettings = Pick<Settings, "clusters" | "concurrency" | `${keyof Bounds}Concurrency`>;
+type ConcurrencySettings = Pick<Settings, "clusters" | "concurrency" | "zones" | `${Queue}Concurrency`>;
 
 /** @throws Error with what to do when the queues with a set bound need more than the account has. */
 export function concurrency(settings: ConcurrencySettings): Concurrency {
   const { clusters, concurrency: quota } = settings;
-  const said: Said = Object.fromEntries(
-    queues.flatMap((queue) => {
-      const bound = settings[`${queue}Concurrency`];
-      return bound === undefined ? [] : [[queue, bound]];
-    }),
-  );
-  const bounds = boundsFor(clusters, { said, room: quota - sparedForHttp });
-  const boundsThen = boundsFor(clusters, { said, room: Number.POSITIVE_INFINITY });
-  if (Object.keys(said).length > 0) refuseTooMuch(said, { bounds, quota });
+  const lanes = lanesOf(settings);
+  const now = boundsFor(lanes, quota - sparedForHttp);
+  const then = boundsFor(lanes, Number.POSITIVE_INFINITY);
+  refuseTooMuch(now, quota);
+  const boundsOf = <Q extends Queue>(zone: string, of: readonly Q[]) =>
+    Object.fromEntries(of.map((queue) => [queue, boundOf(now, { queue, zone })])) as Record<Q, number>;
   return {
-    bounds,
+    bounds: boundsOf(homeZone, queues),
+    boundsOfZone: (zone) => boundsOf(zone, ofEachZone),
     ...(quota - tickAtOnce < unreservedAtLeast ? {} : { reservedForTick: tickAtOnce }),
     clusters,
     quota,
-    quotaToAskFor: Math.max(taken(boundsThen) + sparedForHttp, unreservedAtLeast + tickAtOnce),
-    boundsThen,
+    quotaToAskFor: Math.max(taken(then) + sparedForHttp, unreservedAtLeast + tickAtOnce),
+    lanes: { now, then },
   };
 }
 
-function refuseTooMuch(said: Said, { bounds, quota }: { readonly bounds: Bounds; readonly quota: number }): void {
-  if (fitsInto(quota, bounds)) return;
-  const needed = taken(bounds) + sparedForHttp;
-  const names = Object.entries(said).map(([queue, bound]) => `${queue}Concurrency ${bound}`);
+function lanesOf(settings: ConcurrencySettings): readonly Lane[] {
+  const { clusters, zones } = settings;
+  const counted = zones.reduce((sum, zone) => sum + (zone.clusters ?? 0), 0);
+  const sharers = 1 + zones.filter((zone) => zone.clusters === undefined).length;
+  const share = Math.ceil(Math.max(0, clusters - counted) / sharers);
+  const isOfEachZone = (queue: Queue) => ofEachZone.some((each) => each === queue);
+  const ofHome = queues.map((queue) => ({
+    queue,
+    zone: homeZone,
+    clusters: isOfEachZone(queue) ? share : clusters,
+    ...defined({ said: settings[`${queue}Concurrency`] }),
+  }));
+  const ofZones = zones.flatMap((zone) =>
+    ofEachZone.map((queue) => ({ queue, zone: zone.name, clusters: zone.clusters ?? share })),
+  );
+  return [...ofHome, ...ofZones];
+}
+
+function boundOf(lanes: readonly BoundLane[], { queue, zone }: Pick<Lane, "queue" | "zone">): number {
+  const lane = lanes.find((each) => each.queue === queue && each.zone === zone);
+  if (lane === undefined) throw new Error(`there is no zone ${zone} in the settings`);
+  return lane.bound;
+}
+
+function refuseTooMuch(lanes: readonly BoundLane[], quota: number): void {
+  const said = lanes.filter((lane) => lane.said !== undefined);
+  if (said.length === 0 || fitsInto(quota, lanes)) return;
+  const needed = taken(lanes) + sparedForHttp;
+  const names = said.map(({ queue, bound }) => `${queue}Concurrency ${bound}`);
   throw new Error(
     `setting ${names.join(" and ")}: with the other queues, the API and the timer this needs ${needed} concurrent ` +
       `executions of Lambda, but setting concurrency is ${quota}; lower the setting, or request a larger quota ` +
@@ -93,42 +135,49 @@ function refuseTooMuch(said: Said, { bounds, quota }: { readonly bounds: Bounds;
 }
 
 /** The bounds that the fleet needs. If they exceed `room`, each queue is reduced by the same share of what it has above the least. */
-function boundsFor(clusters: number, { said, room }: { readonly said: Said; readonly room: number }): Bounds {
-  const least = each((queue) => said[queue] ?? fewest);
-  const full = each((queue) => {
-    const { clustersEach, most } = desired[queue];
-    return said[queue] ?? Math.min(most, Math.max(fewest, Math.ceil(clusters / clustersEach)));
+function boundsFor(lanes: readonly Lane[], room: number): readonly BoundLane[] {
+  const least = lanes.map((lane) => ({ ...lane, bound: lane.said ?? fewest }));
+  const full = lanes.map((lane) => {
+    const { clustersEach, most } = desired[lane.queue];
+    return { ...lane, bound: lane.said ?? Math.min(most, Math.max(fewest, Math.ceil(lane.clusters / clustersEach))) };
   });
   const beyond = taken(full) - taken(least);
   const spare = Math.max(0, room - taken(least));
   if (spare >= beyond) return full;
-  return each((queue) => least[queue] + Math.floor(((full[queue] - least[queue]) * spare) / beyond));
-}
-
-function each(bound: (queue: keyof Bounds) => number): Bounds {
-  return Object.fromEntries(queues.map((queue) => [queue, bound(queue)])) as Record<keyof Bounds, number>;
+  return full.map((lane) => {
+    const lowest = lane.said ?? fewest;
+    return { ...lane, bound: lowest + Math.floor(((lane.bound - lowest) * spare) / beyond) };
+  });
 }
 
 /** The part of the account's concurrency that the queues use when all of them are busy. */
-function taken(bounds: Bounds): number {
-  return queues.reduce((sum, queue) => sum + bounds[queue] * desired[queue].takes, 0);
+function taken(lanes: readonly BoundLane[]): number {
+  return lanes.reduce((sum, { queue, bound }) => sum + bound * desired[queue].takes, 0);
 }
 
-function fitsInto(quota: number, bounds: Bounds): boolean {
-  return taken(bounds) + sparedForHttp <= quota;
+function fitsInto(quota: number, lanes: readonly BoundLane[]): boolean {
+  return taken(lanes) + sparedForHttp <= quota;
+}
+
+/** The clusters that all zones work on at once. */
+function applies(lanes: readonly BoundLane[]): number {
+  return lanes.reduce((sum, { queue, bound }) => sum + (queue === "apply" ? bound : 0), 0);
 }
 
 /** Prints the needed quota at each synthesis, because an account that is too small only shows as a slow fleet. */
 export function sayWhichQuota(scope: IConstruct, concurrency: Concurrency): void {
-  const { bounds, boundsThen, clusters, quota, quotaToAskFor } = concurrency;
-  const needs = `${clusters} clusters (setting clusters) need ${quotaToAskFor} concurrent executions of Lambda`;
+  const { clusters, quota, quotaToAskFor, lanes } = concurrency;
+  const { now, then } = lanes;
+  const zones = new Set(now.map(({ zone }) => zone)).size;
+  const where = zones === 1 ? "" : ` in ${zones} zones (home and setting zones)`;
+  const needs = `${clusters} clusters (setting clusters)${where} need ${quotaToAskFor} concurrent executions of Lambda`;
   const enough = `the account has ${quota} (setting concurrency)`;
   const lacking =
-    bounds.apply < boundsThen.apply
-      ? `${bounds.apply} clusters are worked on at once instead of ${boundsThen.apply}`
-      : fitsInto(quota, bounds)
+    applies(now) < applies(then)
+      ? `${applies(now)} clusters are worked on at once instead of ${applies(then)}`
+      : fitsInto(quota, now)
         ? "none can be reserved for the timer"
-        : `functions wait for each other: the queues alone may run ${taken(bounds) + discoverAtOnce} at once`;
+        : `functions wait for each other: the queues alone may run ${taken(now) + discoverAtOnce} at once`;
   const remedy = "request them (Service Quotas, Lambda, L-B99A9384), then raise setting concurrency";
   const reported = quota >= quotaToAskFor ? `${needs}; ${enough}` : `${needs}, but ${enough}: ${lacking}; ${remedy}`;
   Annotations.of(scope).addInfoV2("starling:concurrency", reported);

@@ -2,7 +2,7 @@
 import { Token } from "aws-cdk-lib";
 import * as z from "zod";
 import { readGitCa } from "#infra/git-ca.ts";
-import { zonesSchema } from "#infra/zone-settings.ts";
+import { refuseTooManyClusters, zoneProblem, zonesSchema } from "#infra/zone-settings.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { guardAsJson, guardSchema } from "#shared/fleet/kinds/guard-spec.ts";
 import { defaultPersonalRoles } from "#shared/fleet/rollout/approval.ts";
@@ -73,8 +73,8 @@ export const settingsSchema = z.strictObject({
   resolveConcurrency: concurrencyOf("resolve", "Sources are fetched"),
   rolloutConcurrency: concurrencyOf("rollout", "groups are planned"),
   renderConcurrency: concurrencyOf("render", "renderings are made"),
-  applyConcurrency: concurrencyOf("apply", "clusters are worked on"),
-  applySlowConcurrency: concurrencyOf("applySlow", "slow clusters are worked on besides those"),
+  applyConcurrency: concurrencyOf("apply", "clusters of the zone `home` are worked on"),
+  applySlowConcurrency: concurrencyOf("applySlow", "slow clusters of `home` are worked on besides those"),
   reportConcurrency: concurrencyOf("report", "batches of reports are handled"),
   clusterRoles: z
     .string()
@@ -230,8 +230,8 @@ export const settingsSchema = z.strictObject({
     }),
   zones: zonesSchema.default([]).register(settingRows, {
     type: "list",
-    desired:
-      'a list of zones as JSON, such as [{"name": "fixed", "vpc": {}}] or [{"name": "spoke", "subnets": ["subnet-0a1b2c3d4e5f60718"], "securityGroups": ["sg-0a1b2c3d4e5f60718"]}]',
+    // Its errors name the field of a zone: see zone-settings.ts.
+    desired: "a list of zones as JSON",
     does: "Places besides `home` from which clusters are reached ([Zones](zones.md)): each has workers of its own in a network. `vpc` makes a network with fixed addresses, `subnets` with `securityGroups` uses an existing one.",
   }),
   alarmTopicArn: nameOf(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/)
@@ -258,7 +258,10 @@ export const settingNames = Object.keys(settingsSchema.shape) as readonly (keyof
 /** @throws Error with one line for each problem: the setting, its value, and the expected value. */
 export function readSettings(given: Readonly<Record<string, unknown>>): Settings {
   const result = settingsSchema.safeParse(given);
-  if (result.success) return refuseForeignGrant(refuseOwnBucket(refuseHalfADomain(result.data)));
+  if (result.success) {
+    refuseTooManyClusters(result.data.zones, result.data.clusters);
+    return refuseForeignGrant(refuseOwnBucket(refuseHalfADomain(result.data)));
+  }
   const problems = result.error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys" && issue.path.length === 0
       ? issue.keys.map(unknownSetting)
@@ -294,6 +297,7 @@ function refuseForeignGrant(settings: Settings): Settings {
 
 function wrongValue(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
   const name = String(issue.path[0]);
+  if (name === "zones") return zoneProblem(issue, { given: given.zones, shown });
   const desired = settingRows.get(settingsSchema.shape[name as keyof Settings])?.desired;
   const why = issue.code === "custom" && issue.params?.reported === true ? `, and ${issue.message}` : "";
   return `setting ${name} is ${shown(given[name])}${why}; expected ${desired}`;

@@ -604,9 +604,11 @@ export class Wiring extends Construct {
     this.discoverRoleArn = discover.roleArn;
     this.caller = { roleArn: apply.roleArn, externalId: externalIdOf(installationId, "<name of the Cluster>") };
     // A cluster's answer may crash its worker, so that each invocation works on one cluster.
-    for (const { worker, queues } of [{ worker: apply, queues: { toApply, toApplySlow } }, ...zoneWorkers]) {
-      worker.workOn(queues.toApply, { batchSize: 1, maxConcurrency: bounds.apply });
-      worker.workOn(queues.toApplySlow, { batchSize: 1, maxConcurrency: bounds.applySlow });
+    const allWorkers = [{ name: homeZone, worker: apply, queues: { toApply, toApplySlow } }, ...zoneWorkers];
+    for (const { name, worker, queues } of allWorkers) {
+      const most = props.concurrency.boundsOfZone(name);
+      worker.workOn(queues.toApply, { batchSize: 1, maxConcurrency: most.apply });
+      worker.workOn(queues.toApplySlow, { batchSize: 1, maxConcurrency: most.applySlow });
     }
 
     // apply, rollout -> report: events, metrics, and a message to the planner

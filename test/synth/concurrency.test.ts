@@ -3,9 +3,14 @@ import { App, Stack } from "aws-cdk-lib";
 import { describe, expect, test } from "vitest";
 import { concurrency, sayWhichQuota } from "#infra/concurrency.ts";
 import { readSettings } from "#infra/settings.ts";
+import { defined } from "#shared/base/defined.ts";
 import { functionNamed, ofType, type Synthesized, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
 
 type Context = Readonly<Record<string, string>>;
+
+/** Zones of this many clusters each; none stands for a fair share. */
+const zonesOf = (...clusters: readonly (number | undefined)[]) =>
+  JSON.stringify(clusters.map((each, index) => ({ name: `z${index + 1}`, vpc: {}, ...defined({ clusters: each }) })));
 
 const concurrencyOf = (context: Context) => concurrency(readSettings(context));
 
@@ -108,6 +113,84 @@ test("any quota is enough for every queue, and an account with room leaves ten e
   }
 });
 
+describe("the workers of zones", () => {
+  /** The maximum concurrency of the event sources of each zone's function, from the template. */
+  async function boundsOfZones(context: Context): Promise<Readonly<Record<string, readonly number[]>>> {
+    const { resources } = await synthesizeTemplates({ ...context });
+    const mappings = ofType(resources, "AWS::Lambda::EventSourceMapping");
+    const workers = ofType(resources, "AWS::Lambda::Function").flatMap(({ id, Properties }) => {
+      const { Variables = {} } = (Properties.Environment ?? {}) as { Variables?: Record<string, unknown> };
+      return typeof Variables.STARLING_ZONE === "string" ? [{ id, zone: Variables.STARLING_ZONE }] : [];
+    });
+    return Object.fromEntries(
+      workers.map(({ id, zone }) => [
+        zone,
+        mappings
+          .filter(({ Properties }) => textOf(Properties.FunctionName) === `<${id}>`)
+          .map(({ Properties }) => (Properties.ScalingConfig as { MaximumConcurrency: number }).MaximumConcurrency),
+      ]),
+    );
+  }
+
+  test("each zone has bounds of its own, which follow from its clusters, and home has the rest of the fleet", async () => {
+    const zones = zonesOf(5000, 1000);
+    expect(await boundsOfZones({ clusters: "10000", concurrency: "1000", zones })).toEqual({
+      home: [80, 20],
+      z1: [100, 25],
+      z2: [20, 5],
+    });
+  });
+
+  test.each<[string, Context, Readonly<Record<string, readonly number[]>>]>([
+    [
+      "zones without a number share what is left with home",
+      { clusters: "10000", concurrency: "1000", zones: zonesOf(4000, undefined, undefined) },
+      { home: [40, 10], z1: [80, 20], z2: [40, 10], z3: [40, 10] },
+    ],
+    [
+      "zones that reach the whole fleet leave home the least",
+      { clusters: "1000", concurrency: "1000", zones: zonesOf(1000) },
+      { home: [2, 2], z1: [20, 5] },
+    ],
+    [
+      "a quota that is too small reduces all zones by the same share",
+      { clusters: "10000", concurrency: "150", zones: zonesOf(5000) },
+      { home: [43, 11], z1: [43, 11] },
+    ],
+    [
+      "a setting for a queue holds for home only",
+      { clusters: "1000", concurrency: "1000", zones: zonesOf(500), applyConcurrency: "3" },
+      { home: [3, 3], z1: [10, 3] },
+    ],
+  ])("%s", (_, context, expected) => {
+    const { boundsOfZone } = concurrencyOf(context);
+    const found = Object.keys(expected).map((zone) => {
+      const { apply, applySlow } = boundsOfZone(zone);
+      return [zone, [apply, applySlow]];
+    });
+    expect(Object.fromEntries(found)).toEqual(expected);
+  });
+
+  test("all queues of all zones fit into any quota that has room for two executions of each", () => {
+    for (const zones of [[undefined], [50, undefined], [1, 2, 3], Array.from({ length: 20 }, () => undefined)]) {
+      for (const clusters of [10, 100, 1000, 50_000]) {
+        for (let quota = 10; quota < 300; quota += 7) {
+          const context = { clusters: `${Math.max(clusters, 53)}`, concurrency: `${quota}`, zones: zonesOf(...zones) };
+          const { bounds, boundsOfZone } = concurrencyOf(context);
+          const workers = zones.flatMap((_, index) => Object.values(boundsOfZone(`z${index + 1}`)));
+          const every = [...fed.map((queue) => bounds[queue]), ...workers];
+          expect(Math.min(...every)).toBeGreaterThanOrEqual(2);
+          expect(mostAtOnce(every)).toBeLessThanOrEqual(Math.max(14 + 4 * zones.length, quota - 10));
+        }
+      }
+    }
+  });
+
+  test("a zone that the settings do not have has no bounds", () => {
+    expect(() => concurrencyOf({}).boundsOfZone("spoke")).toThrow("there is no zone spoke in the settings");
+  });
+});
+
 describe("a synthesis says which quota to ask for", () => {
   test.each<[Context, string]>([
     [
@@ -136,6 +219,16 @@ describe("a synthesis says which quota to ask for", () => {
     [
       { clusters: "10000", concurrency: "315" },
       "10000 clusters (setting clusters) need 315 concurrent executions of Lambda; the account has 315 (setting concurrency)",
+    ],
+    [
+      { zones: zonesOf(undefined, undefined) },
+      "100 clusters (setting clusters) in 3 zones (home and setting zones) need 102 concurrent executions of Lambda, but " +
+        "the account has 10 (setting concurrency): functions wait for each other: the queues alone may run 24 at once",
+    ],
+    [
+      { clusters: "10000", concurrency: "200", zones: zonesOf(5000) },
+      "10000 clusters (setting clusters) in 2 zones (home and setting zones) need 315 concurrent executions of Lambda, but " +
+        "the account has 200 (setting concurrency): 120 clusters are worked on at once instead of 200",
     ],
   ])("%j", (context, expected) => expect(said(context)).toEqual([expect.stringContaining(expected)]));
 });

@@ -136,6 +136,147 @@ describe("an unknown setting", () => {
   });
 });
 
+describe("a zone that is wrong is refused with its name, the field, the value and what to write", () => {
+  const fixed = { name: "fixed", vpc: {} };
+  const spoke = { name: "spoke", subnets: ["subnet-0a1b2c3d4e5f60718"], securityGroups: ["sg-0a1b2c3d4e5f60718"] };
+  const range = "expected an IPv4 range from /16 to /24 that begins at its first address, such as 10.250.0.0/24";
+
+  test.each<[string, unknown, string]>([
+    ["a text that is no JSON", "fixed", 'setting zones is "fixed", which is no JSON ('],
+    ["no list", { fixed: {} }, 'setting zones is {"fixed":{}}; expected a list of at most 20 zones as JSON, each an'],
+    ["JSON that is no list", '{"name":"fixed"}', 'setting zones is {"name":"fixed"}; expected a list of at most 20'],
+    ["an entry that is no zone", ["fixed"], 'setting zones[0] is "fixed"; expected an object such as {"name": "fixed"'],
+    ["no name", [{ vpc: {} }], "setting zones[0].name is missing; expected a name of at most 18 small letters"],
+    ["a number as name", [{ ...fixed, name: 7 }], "setting zones[0].name is 7; expected a name of at most 18 small"],
+    ["home", [{ ...fixed, name: "home" }], 'setting zones[0].name of zone home is "home"; expected a name of at most'],
+    ["capitals", [{ ...fixed, name: "Fixed" }], 'setting zones[0].name of zone Fixed is "Fixed"; expected a name'],
+    ["no network", [{ name: "fixed" }], "setting zones[0] of zone fixed has no network; add vpc (a new network, such"],
+    [
+      "a new network and an existing one",
+      [spoke, { ...spoke, ...fixed }],
+      "setting zones[1].subnets of zone fixed stands beside vpc, which makes subnets of its own; leave one of them out",
+    ],
+    [
+      "subnets without security groups",
+      [{ name: "spoke", subnets: spoke.subnets }],
+      "setting zones[0].securityGroups of zone spoke is missing beside subnets; add security groups of the same VPC",
+    ],
+    [
+      "security groups of a new network",
+      [{ ...fixed, securityGroups: spoke.securityGroups }],
+      "setting zones[0].securityGroups of zone fixed stands beside vpc, which gets a security group of its own",
+    ],
+    [
+      "the id of something else",
+      [{ ...spoke, subnets: ["subnet-0a1b2c3d4e5f60718", "vpc-0a1b2c3d4e5f60718"] }],
+      'setting zones[0].subnets[1] of zone spoke is "vpc-0a1b2c3d4e5f60718"; expected an id such as subnet-0a1b2c',
+    ],
+    [
+      "a text in place of a list",
+      [{ ...spoke, securityGroups: "sg-0a1b2c3d4e5f60718" }],
+      'setting zones[0].securityGroups of zone spoke is "sg-0a1b2c3d4e5f60718"; expected a list of 1 to 5 ids of sec',
+    ],
+    ["no subnet", [{ ...spoke, subnets: [] }], "setting zones[0].subnets of zone spoke is []; expected a list of 1 to"],
+    [
+      "a subnet twice",
+      [{ ...spoke, subnets: [...spoke.subnets, ...spoke.subnets] }],
+      "setting zones[0].subnets of zone spoke is",
+    ],
+    [
+      "a range that is too large",
+      [{ name: "fixed", vpc: { cidr: "10.0.0.0/8" } }],
+      `setting zones[0].vpc.cidr of zone fixed is "10.0.0.0/8"; ${range}`,
+    ],
+    [
+      "a range of an address that does not exist",
+      [{ name: "fixed", vpc: { cidr: "10.300.0.0/24" } }],
+      `setting zones[0].vpc.cidr of zone fixed is "10.300.0.0/24"; ${range}`,
+    ],
+    [
+      "a range that begins in its middle",
+      [{ name: "fixed", vpc: { cidr: "10.250.0.128/24" } }],
+      `setting zones[0].vpc.cidr of zone fixed is "10.250.0.128/24"; ${range}`,
+    ],
+    [
+      "too many gateways",
+      [{ name: "fixed", vpc: { natGateways: 3 } }],
+      "setting zones[0].vpc.natGateways of zone fixed is 3; expected 1 or 2, or no value (1)",
+    ],
+    [
+      "a network that is none",
+      [{ ...fixed, vpc: true }],
+      "setting zones[0].vpc of zone fixed is true; expected an obj",
+    ],
+    [
+      "a part of a cluster",
+      [{ ...fixed, clusters: 1.5 }],
+      "setting zones[0].clusters of zone fixed is 1.5; expected a whole number of clusters from 1 to 999999",
+    ],
+    [
+      "a field that does not exist",
+      [{ ...fixed, subnet: "subnet-0a1b2c3d4e5f60718" }],
+      "setting zones[0] of zone fixed has no field subnet; did you mean subnets?",
+    ],
+    [
+      "a field of the network that does not exist",
+      [{ name: "fixed", vpc: { colour: "red" } }],
+      "setting zones[0].vpc of zone fixed has no field colour; the fields are cidr, natGateways",
+    ],
+    ["one name twice", [fixed, fixed], "setting zones[1].name of zone fixed is fixed twice; give each zone a name of"],
+    [
+      "two names that differ by a dash",
+      [fixed, { name: "fi-xed", vpc: {} }],
+      "setting zones[1].name of zone fi-xed is fi-xed, and differs from fixed by dashes only; choose another name",
+    ],
+    [
+      "one network under two names",
+      [spoke, { ...spoke, name: "other" }],
+      "setting zones[1].subnets of zone other and securityGroups are those of zone spoke, so that both zones reach",
+    ],
+    [
+      "more clusters than the fleet has",
+      [
+        { ...fixed, clusters: 80 },
+        { ...spoke, clusters: 30 },
+      ],
+      "setting zones has 110 clusters (zone fixed reaches 80, zone spoke reaches 30), but setting clusters is 100; raise",
+    ],
+  ])("%s", (_, zones, message) => {
+    const asText = typeof zones === "string" ? zones : JSON.stringify(zones);
+    for (const given of [zones, asText]) {
+      expect(() => readSettings({ zones: given })).toThrow(
+        expect.objectContaining({ message: expect.stringContaining(message) }),
+      );
+    }
+  });
+
+  test("each problem of each zone is in the error", () => {
+    const zones = [{ name: "fixed", vpc: { cidr: "any", natGateways: 0 } }, { name: "spoke" }, { colour: "red" }];
+    const lines = (() => {
+      try {
+        return readSettings({ zones, clusters: "many" });
+      } catch (error) {
+        return (error as Error).message.split("\n");
+      }
+    })();
+    expect(lines).toEqual([
+      expect.stringContaining("setting clusters is"),
+      expect.stringContaining("setting zones[0].vpc.cidr of zone fixed is"),
+      expect.stringContaining("setting zones[0].vpc.natGateways of zone fixed is 0"),
+      expect.stringContaining("setting zones[1] of zone spoke has no network"),
+      expect.stringContaining("setting zones[2].name is missing"),
+      expect.stringContaining("setting zones[2] has no field colour"),
+    ]);
+  });
+
+  test("zones that are right are taken from JSON and from values alike", () => {
+    const zones = [{ ...fixed, clusters: 20 }, spoke];
+    const desired = [{ ...fixed, clusters: 20, vpc: { cidr: "10.250.0.0/24", natGateways: 1 } }, spoke];
+    expect(readSettings({ zones }).zones).toEqual(desired);
+    expect(readSettings({ zones: JSON.stringify(zones) }).zones).toEqual(desired);
+  });
+});
+
 test("a text on the command line and a value in cdk.json mean the same", () => {
   const texts = {
     clusters: "30",

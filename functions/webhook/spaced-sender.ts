@@ -4,7 +4,7 @@ import type { Message } from "#shared/messages.ts";
 import type { MessageSender } from "#shared/ports.ts";
 
 /** The polls of one upstream are at least so far apart, however many deliveries ask for them. */
-const apartSeconds = 5;
+export const pollsApartSeconds = 5;
 /** The clocks of SQS and of this process differ: a message that is due so soon may be read already. */
 const slackMs = 1000;
 /** Upstreams that this process remembers. */
@@ -44,6 +44,6 @@ export class SpacedSender implements MessageSender {
   #delayOf(text: string, now: number): number | undefined {
     const visibleAt = this.#dueTimes.get(text) ?? Number.NEGATIVE_INFINITY;
     if (visibleAt > now + slackMs) return undefined;
-    return Math.max(0, Math.ceil(visibleAt / 1000 + apartSeconds - now / 1000));
+    return Math.max(0, Math.ceil(visibleAt / 1000 + pollsApartSeconds - now / 1000));
   }
 }

@@ -11,6 +11,7 @@ import type { BenchOptions, Figures } from "#test/bench/bench.ts";
 import { medianRatio, spread } from "#test/bench/figures.ts";
 import { inTurns } from "#test/bench/in-turns.ts";
 import { RawCluster } from "#test/bench/kube-requests.ts";
+import { PushPace } from "#test/bench/push-pace.ts";
 import { embeddedVersion } from "#test/bench/server-version.ts";
 import { below } from "#test/support/chart-fixture.ts";
 import { tarGz } from "#test/support/tar-gz.ts";
@@ -44,16 +45,20 @@ export async function chartToCluster({
     await registerClusters([{ connection }], stack.machine, stack.session);
     const cluster = new RawCluster(connection);
     let version = 0;
+    const pace = new PushPace();
     const publish = { oci: () => publishToRegistry(stack, version), git: () => commitChart(stack, version) };
     await stack.git.createRepository("chart", {});
     await publish.oci();
     await publish.git();
+    pace.pushed();
     await stack.session.apply(documents(stack));
     for (const from of ["oci", "git"] as const) await untilSeen(cluster, from, version);
     const measure = (from: keyof typeof publish) => async () => {
+      if (from === "git") await pace.next();
       version += 1;
       const started = performance.now();
       await publish[from]();
+      if (from === "git") pace.pushed();
       await untilSeen(cluster, from, version);
       return performance.now() - started;
     };

@@ -10,6 +10,7 @@ import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { median, medianRatio, rounded } from "#test/bench/figures.ts";
 import { inTurns } from "#test/bench/in-turns.ts";
+import { PushPace } from "#test/bench/push-pace.ts";
 import { embeddedVersion } from "#test/bench/server-version.ts";
 import { Traffic, type TrafficCounts } from "#test/bench/traffic.ts";
 
@@ -53,7 +54,13 @@ export async function monorepo({
       connection: stack.clusters.addCluster(`c-${index}`),
     }));
     await registerClusters(added, stack.machine, stack.session);
-    const world = { stack, traffic, clusters: added.map(({ connection }) => connection.name), say };
+    const world = {
+      stack,
+      traffic,
+      clusters: added.map(({ connection }) => connection.name),
+      pace: new PushPace(),
+      say,
+    };
     const ofGroups = await compareGroups(world, rounds);
     const ofPushes = await comparePushes(world, { sources, rounds });
     return {
@@ -72,6 +79,7 @@ interface World {
   readonly stack: Stack;
   readonly traffic: Traffic;
   readonly clusters: readonly string[];
+  readonly pace: PushPace;
   readonly say: BenchOptions["say"];
 }
 
@@ -216,10 +224,12 @@ async function changed(
   world: World,
   { commit, seen }: { readonly commit: () => Promise<unknown>; readonly seen: Seen },
 ): Promise<Change> {
-  const { traffic } = world;
+  const { traffic, pace } = world;
+  await pace.next();
   traffic.reset();
   const started = performance.now();
   await commit();
+  pace.pushed();
   await untilSeen(world, seen);
   return { seconds: rounded((traffic.lastClusterRequestAt() - started) / 1000), ...traffic.counts() };
 }

@@ -15,10 +15,16 @@ export function parseLinearRegex(
   text: string,
   { isWhole = false }: { readonly isWhole?: boolean } = {},
 ): LinearRegex | string {
+  const regex = compileLinearRegex(text);
+  if (typeof regex === "string") return regex;
+  return isWhole ? (each) => regex.testExact(each) : (each) => regex.test(each);
+}
+
+/** @returns what is wrong with the expression, to follow the name of its field, if it is none. */
+export function compileLinearRegex(text: string): RE2JS | string {
   try {
     const regex = RE2JS.compile(text);
-    if (regex.programSize() > maxProgram) return "is too large when its repetitions are written out; repeat less";
-    return isWhole ? (each) => regex.testExact(each) : (each) => regex.test(each);
+    return regex.programSize() > maxProgram ? "is too large when its repetitions are written out; repeat less" : regex;
   } catch (error) {
     if (!(error instanceof RE2JSSyntaxException)) throw error;
     const problem = error.message.replace("error parsing regexp: ", "");

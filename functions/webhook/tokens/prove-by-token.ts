@@ -6,6 +6,7 @@ import { claimPattern, type TokenDemand, verifyToken } from "#functions/webhook/
 import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import type { ReceiverSpec, TokenSender } from "#shared/fleet/kinds/receiver.ts";
+import { openClaims } from "#shared/fleet/kinds/token-issuer.ts";
 import type { ReceiverRow } from "#shared/fleet/rows/object-rows.ts";
 
 const google = "https://accounts.google.com";
@@ -21,7 +22,8 @@ export async function proveByToken(
   const demand = demandOf(spec);
   if (demand === undefined) return unauthorized;
   try {
-    const problem = await verifyToken(request.headers.authorization, demand, { issuers, clock: ports.clock });
+    const verified = await verifyToken(request.headers.authorization, demand, { issuers, clock: ports.clock });
+    const problem = verified ?? openRow(spec);
     if (problem === undefined) return readDelivery(tokenProviders[provider], request);
     ports.log.warn("a token proves no sender", { ...about, reason: problem });
     return unauthorized;
@@ -35,6 +37,12 @@ export async function proveByToken(
     });
     return answered(503, "unavailable");
   }
+}
+
+/** Why a row that an older version took lets strangers in. */
+function openRow({ oidc }: ReceiverSpec): string | undefined {
+  const open = oidc === undefined ? undefined : openClaims(oidc.issuer, oidc.claims);
+  return open === undefined ? undefined : `${open.field} ${open.message}`;
 }
 
 const unauthorized = answered(401, "unauthorized");

@@ -81,11 +81,8 @@ function tokenProblems({ issuer, claims }: TokenTrust): readonly FieldProblem[] 
   const patterns = Object.entries(claims).flatMap(([name, pattern]) =>
     problemsAt(`spec.oidc.claims.${name}`, regexProblem(pattern)),
   );
-  return [
-    ...problemsAt("spec.oidc.issuer", issuerProblem(issuer)),
-    ...patterns,
-    ...problemsAt("spec.oidc.claims", patterns.length > 0 ? undefined : openClaims(issuer, claims)),
-  ];
+  const open = patterns.length > 0 ? undefined : openClaims(issuer, claims);
+  return [...problemsAt("spec.oidc.issuer", issuerProblem(issuer)), ...patterns, ...(open === undefined ? [] : [open])];
 }
 
 function sourceProblems(document: Extract<Document, { kind: "Source" }>): readonly FieldProblem[] {

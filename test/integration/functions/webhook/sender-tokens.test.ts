@@ -102,6 +102,23 @@ describe("a token of OpenID Connect", () => {
     expect(await deliver(await issuer.sign({ id: 2 ** 53, protected: true }), { path: numbers })).toEqual(refused);
   });
 
+  test("a stored Receiver whose claims name no owner takes no token of a public issuer", async () => {
+    const github = "https://token.actions.githubusercontent.com";
+    world.http = movedHttp(new GuardedHttpRemote({ rules: addressRules("127.0.0.1") }), { [github]: issuer.url });
+    issuer.instead.set(discoveryPath, { body: JSON.stringify({ issuer: github, jwks_uri: `${github}${keysPath}` }) });
+    const of = async (name: string, repository: string) => {
+      const oidc = { issuer: github, audience: "starling", claims: { repository } };
+      return world.addReceiver(name, { provider: "generic-oidc", oidc });
+    };
+    const open = await of("open", ".*/shop");
+    for (const repository of ["evil/shop", "acme/shop"])
+      expect(await deliver(await issuer.sign({ repository, iss: github }), { path: open })).toEqual(refused);
+    expect(world.lines.at(-1)).toContain("spec.oidc.claims.repository fits owners that it does not name");
+    const named = await of("named", "acme/.*");
+    const token = await issuer.sign({ ...shop, iss: github });
+    expect(await deliver(token, { path: named })).toMatchObject({ status: 202, woken: ["main"] });
+  });
+
   test("the patterns, which can be large, cost nothing before the token is verified", async () => {
     const stranger = await startTokenIssuer(world.now);
     const compile = vi.spyOn(RE2JS, "compile");

@@ -253,6 +253,7 @@ export class Wiring extends Construct {
             partitions.revisions,
             partitions.pins,
             partitions.tick,
+            partitions.deliveries,
           ],
           put: [
             ...whatPeopleWrite,
@@ -325,7 +326,10 @@ export class Wiring extends Construct {
       folder: "webhook",
       env: webhookEnv,
       access: {
-        STARLING_TABLE: rowsOf(table, { read: [partitions.repositories, partitions.sources, ...receivers] }),
+        STARLING_TABLE: rowsOf(table, {
+          read: [partitions.repositories, partitions.sources, ...receivers, partitions.deliveries],
+          put: [partitions.deliveries],
+        }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_WEBHOOK_SECRET: secretOf(props.webhookSecretArn),
         STARLING_SECRET_PREFIX: plain(`${installation}/hooks/`),
@@ -638,6 +642,7 @@ export class Wiring extends Construct {
           read: [
             ...ofNamespaces,
             ...receivers,
+            partitions.deliveries,
             ...directories,
             partitions.clusters,
             partitions.clusterValues,

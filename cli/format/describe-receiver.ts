@@ -1,12 +1,15 @@
 import { headText } from "#cli/format/describe-object.ts";
 import { fieldsText, nextText } from "#cli/format/describe-text.ts";
 import type { ReceiverObject } from "#shared/fleet/api/objects.ts";
+import { formatAge } from "#shared/words/age.ts";
 import { objectState } from "#shared/words/object-state.ts";
-import { listedText, polledText, tokensText } from "#shared/words/receiver-text.ts";
+import { deliveryText, listedText, polledText, refusalText, tokensText } from "#shared/words/receiver-text.ts";
 
 export function describeReceiver(object: ReceiverObject, now: Date): string {
   const { metadata, spec, status } = object;
   const where = `receiver/${metadata.name} -n ${metadata.namespace ?? ""}`;
+  const { lastDelivery: delivery, lastRefusal: refusal } = status;
+  const ago = (at: string) => `${formatAge(at, now)} ago`;
   const suspended = objectState(object).word === "Suspended";
   return [
     headText(object, now),
@@ -19,6 +22,8 @@ export function describeReceiver(object: ReceiverObject, now: Date): string {
       ["Secrets", spec.secrets?.join(", ")],
       ["Tokens", tokensText(spec)],
       ["Events", spec.events?.join(", ")],
+      ["Delivered", delivery === undefined ? "none within 30 days" : `${ago(delivery.at)}, ${deliveryText(delivery)}`],
+      ["Refused", refusal === undefined ? undefined : `${ago(refusal.at)}, ${refusalText(refusal)}`],
     ]),
     nextText(suspended ? [`starling resume ${where}`] : []),
   ].join("");

@@ -108,6 +108,7 @@ const receiverColumns: readonly Column<ReceiverObject>[] = [
   { name: "PROVIDER", cell: ({ spec }) => spec.provider },
   { name: "SOURCES", cell: ({ status }) => status.sources.join(",") || "-" },
   state,
+  { name: "LAST DELIVERY", cell: ({ status }, { now }) => formatAge(status.lastDelivery?.at, now) },
   { name: "URL", cell: ({ status }) => status.url },
   remark,
 ];

@@ -39,7 +39,7 @@ export async function pollSources(
   });
   for (const { namespace, name } of polled)
     ports.log.info("a push requests a poll of a source", { kind: "Source", namespace, name });
-  return { statusCode: 202, message: `requested polls of ${counted(polled.length, "source")}` };
+  return { statusCode: 202, message: `requested polls of ${counted(polled.length, "source")}`, polled: polled.length };
 }
 
 /** Whether the push is about the address of the Source. */

@@ -3,6 +3,8 @@ import type { BodyReader, Provider, Push, WebhookRequest } from "#functions/webh
 export interface WebhookAnswer {
   readonly statusCode: 200 | 202 | 400 | 401 | 404 | 413 | 503;
   readonly message: string;
+  /** Number of Sources that are polled. */
+  readonly polled?: number;
 }
 
 /** Hosts send up to 25 MB, but Starling reads only a few names; the next regular poll makes up for a refused push. */
@@ -14,14 +16,23 @@ export function tooLarge({ body }: WebhookRequest): WebhookAnswer | undefined {
   return { statusCode: 413, message: `the body has more than ${maxBodyBytes} bytes` };
 }
 
-export type Proven = { readonly push: Push } | { readonly answer: WebhookAnswer };
+/** An answer without a poll. */
+export interface Answered {
+  readonly answer: WebhookAnswer;
+  /** Why the sender is refused, for people who read the Receiver. */
+  readonly reason?: string;
+  /** Nobody proved anything, and nothing is refused. */
+  readonly isUnproven?: true;
+}
+
+export type Proven = { readonly push: Push } | Answered;
 
 /** The push of a request whose sender knows one of the secrets, or the answer to any other request. */
 export function proveDelivery(provider: Provider, request: WebhookRequest, secrets: readonly string[]): Proven {
   if (!provider.isGenuine(request, secrets)) {
     if (secrets.length > 0 && provider.isUnsignedPing?.(request) === true)
-      return answered(200, "pong; this host does not sign tests, so the secret is not tested");
-    return answered(401, "unauthorized");
+      return { ...answered(200, "pong; this host does not sign tests, so the secret is not tested"), isUnproven: true };
+    return unauthorized("the request does not prove that its sender knows a secret");
   }
   return readDelivery(provider, request);
 }
@@ -34,8 +45,13 @@ export function readDelivery(reader: BodyReader, request: WebhookRequest): Prove
   return push === undefined ? answered(400, "the body is no push event") : { push };
 }
 
-export function answered(statusCode: WebhookAnswer["statusCode"], message: string): { readonly answer: WebhookAnswer } {
+export function answered(statusCode: WebhookAnswer["statusCode"], message: string): Answered {
   return { answer: { statusCode, message } };
+}
+
+/** @param reason - is not for the sender. */
+export function unauthorized(reason: string): Answered {
+  return { ...answered(401, "unauthorized"), reason };
 }
 
 export const notFollowed = answered(202, "only push events are followed");

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { changeOf } from "#functions/webhook/bus-event.ts";
 import { receiveDelivery } from "#functions/webhook/receive-delivery.ts";
+import { DeliveryRecords } from "#functions/webhook/record-delivery.ts";
 import { IssuerKeys } from "#functions/webhook/tokens/issuer-keys.ts";
 import { receiveEvent, wakeSources } from "#functions/webhook/webhook.ts";
 import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
@@ -37,6 +38,7 @@ export function webhookHandler(ports: WebhookPorts): HttpHandler {
 
 function httpOf(ports: WebhookPorts): HttpHandler {
   const issuers = new IssuerKeys(ports);
+  const records = new DeliveryRecords(ports);
   return httpHandler({
     begins: "push",
     async work(event) {
@@ -47,7 +49,7 @@ function httpOf(ports: WebhookPorts): HttpHandler {
       const token = new URLSearchParams(rawQueryString).get("token") ?? undefined;
       const request = { headers: Object.fromEntries(named), body: bytes, token };
       const { statusCode, message } = rawPath.startsWith(receiverPath(""))
-        ? await receiveDelivery(last, request, { ports, issuers })
+        ? await receiveDelivery(last, request, { ports, issuers, records })
         : await receiveEvent(last, request, ports);
       return jsonAnswer(statusCode, { message });
     },

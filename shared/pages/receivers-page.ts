@@ -21,7 +21,7 @@ import {
   type View,
 } from "#shared/pages/view.ts";
 import { objectState } from "#shared/words/object-state.ts";
-import { listedText, polledText, tokensText } from "#shared/words/receiver-text.ts";
+import { deliveryText, listedText, polledText, refusalText, tokensText } from "#shared/words/receiver-text.ts";
 import { stateRank } from "#shared/words/state-words.ts";
 
 type Listed = ReceiverObject | UnreadableObject<"Receiver">;
@@ -38,11 +38,20 @@ export async function receiversPage(ask: Ask, query: Readonly<Record<string, str
         host.link(receiverPlace({ namespace, name }), `${namespace}/${name}`),
         isUnreadable(receiver) ? "-" : receiver.spec.provider,
         isUnreadable(receiver) ? "-" : brief(polledText(receiver.status)),
+        isUnreadable(receiver) ? "-" : age(receiver.status.lastDelivery?.at, host),
         age(state.since, host),
         brief(state.remark),
       ];
     });
-  const columns: readonly Column[] = ["State", "Receiver", "Provider", ["Polls", "text"], "For", ["Remark", "text"]];
+  const columns: readonly Column[] = [
+    "State",
+    "Receiver",
+    "Provider",
+    ["Polls", "text"],
+    "Last delivery",
+    "For",
+    ["Remark", "text"],
+  ];
   return {
     title: "Receivers",
     main: html`<h1>Receivers</h1>
@@ -74,6 +83,7 @@ function facts(
   const sources = status.sources.map(
     (source, at): Child => [at === 0 ? "" : ", ", host.link(modulePlace({ namespace, source }), source)],
   );
+  const { lastDelivery: delivery, lastRefusal: refusal } = status;
   return fields([
     ["Provider", spec.provider],
     ["URL", status.url],
@@ -82,6 +92,11 @@ function facts(
     ["Secrets", spec.secrets?.join(", ")],
     ["Tokens", tokensText(spec)],
     ["Events", spec.events?.join(", ")],
+    [
+      "Delivered",
+      delivery === undefined ? "none within 30 days" : [age(delivery.at, host), ` ago, ${deliveryText(delivery)}`],
+    ],
+    ["Refused", refusal === undefined ? undefined : [age(refusal.at, host), ` ago, ${refusalText(refusal)}`]],
     ["Deliveries", command(`starling logs receiver/${name} -n ${namespace}`)],
   ]);
 }

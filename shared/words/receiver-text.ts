@@ -1,6 +1,8 @@
 /** Words about a Receiver, for the command line and the pages. */
+import { counted } from "#shared/base/counted.ts";
 import type { ReceiverObject } from "#shared/fleet/api/objects.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
+import type { LastDelivery, LastRefusal } from "#shared/fleet/rows/deliveries-row.ts";
 
 type Spec = ReceiverObject["spec"];
 
@@ -23,4 +25,14 @@ export function tokensText({ oidc, google }: Spec): string | undefined {
   if (oidc === undefined) return undefined;
   const claims = Object.entries(oidc.claims).map(([name, pattern]) => `${name}=${pattern}`);
   return [`issuer=${oidc.issuer}`, `audience=${oidc.audience}`, ...claims].join(", ");
+}
+
+/** The end of the text about the last delivery that was accepted, after its age. */
+export function deliveryText({ event, polled }: LastDelivery): string {
+  return `${event === undefined ? "" : `${event}, `}polled ${counted(polled, "Source")}`;
+}
+
+/** The end of the text about the last refusal, after its age. Anybody can have sent what was refused. */
+export function refusalText({ status, event, reason }: LastRefusal): string {
+  return `answered ${status}${event === undefined ? "" : ` to ${event}`}: ${reason}`;
 }

@@ -7,7 +7,7 @@ import { receiverId } from "#shared/fleet/receiver-id.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { DirectoryRow, Operations, ReceiverRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import type { HttpRemote, Log } from "#shared/ports.ts";
+import type { HttpRemote, Log, Table } from "#shared/ports.ts";
 import type { GitReference } from "#shared/source/git-ref-schema.ts";
 import { normaliseGitUrl } from "#shared/source/git-url.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -38,7 +38,7 @@ export interface AddedReceiver extends Omit<Partial<ReceiverSpec>, "provider"> {
 
 /** The webhook over rows in memory, in the namespace `shop`. */
 export class WebhookWorld {
-  readonly table = new MemoryTable();
+  readonly table: Table;
   readonly sender = new MemorySender();
   /** The value of the secret; an empty text for none. */
   secret = '["s3cret"]';
@@ -51,7 +51,8 @@ export class WebhookWorld {
   readonly lines: string[] = [];
   readonly #handler;
 
-  constructor() {
+  constructor(table: Table = new MemoryTable()) {
+    this.table = table;
     const write = (message: string, fields?: unknown) => this.lines.push(JSON.stringify({ message, fields }));
     const log: Log = { info: write, warn: write, error: write };
     this.#handler = webhookHandler({

@@ -300,7 +300,7 @@ describe("the permissions of each function", () => {
   });
 
   test.each<[Folder, readonly string[]]>([
-    ["webhook", []],
+    ["webhook", ["DELIVERIES#*"]],
     ["dashboard", []],
     ["render", ["REND#*"]],
     ["report", ["EVT#*"]],
@@ -312,7 +312,7 @@ describe("the permissions of each function", () => {
   });
 
   test.each<[Folder, readonly string[]]>([
-    ["webhook", ["NS#*#Receiver", "NS#*#Source", "RECEIVERS", "REPO#*"]],
+    ["webhook", ["DELIVERIES#*", "NS#*#Receiver", "NS#*#Source", "RECEIVERS", "REPO#*"]],
     ["render", ["REND#*"]],
     ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FLEETVERSION", "FOUND", "NS#*#Sync", "NS#*#SyncGroup", "OWNERS"]],
     ["apply", ["CHECK#*", "CL#*", "FREEZES", "NS#*#Sync", "NS#*#SyncGroup"]],

@@ -28,10 +28,11 @@ import {
 } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { WritableKind } from "#shared/fleet/kinds/document.ts";
+import { receiverId } from "#shared/fleet/receiver-id.ts";
 import { clusterLabels, fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import { freezeOver, freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { ClusterRow, ClusterValuesRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterRow, ClusterValuesRow, ReceiverRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, type RowKey, type RowKeyOf, type RowRange } from "#shared/fleet/rows/row.ts";
 import type { RowRead } from "#shared/fleet/rows/stored-row.ts";
 import type { Page, Table } from "#shared/ports.ts";
@@ -88,13 +89,23 @@ export async function listReceivers(
   const items: (ReceiverObject | UnreadableObject<"Receiver">)[] = [];
   for (const part of inParts(found.items, receiversAtOnce)) {
     const shown = part.map(async (row) =>
-      isNewer(row)
-        ? unreadable(row, "Receiver")
-        : receiverObject(row, { origin, sources: await receiverSources(row, table) }),
+      isNewer(row) ? unreadable(row, "Receiver") : seenReceiver(row, { table, origin }),
     );
     items.push(...(await Promise.all(shown)));
   }
   return { ...found, items };
+}
+
+async function seenReceiver(
+  row: ReceiverRow,
+  { table, origin }: { readonly table: Table; readonly origin: string | undefined },
+): Promise<ReceiverObject> {
+  const [sources, [deliveries]] = await Promise.all([
+    receiverSources(row, table),
+    table.getMany([keys.deliveries(receiverId(row))], { newer: "kept" }),
+  ]);
+  const known = deliveries?.type === "Deliveries" ? deliveries : undefined;
+  return receiverObject(row, { origin, sources, deliveries: known });
 }
 
 /** SyncGroups of one namespace, or of all. */
@@ -240,7 +251,7 @@ export async function getObject(
   if (row === undefined || row.type === "Sync") throw refusal("NotFound", `${objectText(reference)} does not exist`);
   if (isNewer(row)) return unreadable(row, reference.kind);
   if (row.type === "Source") return sourceObject(row);
-  if (row.type === "Receiver") return receiverObject(row, { origin, sources: await receiverSources(row, ports.table) });
+  if (row.type === "Receiver") return seenReceiver(row, { table: ports.table, origin });
   if (row.type === "SyncGroup") return syncGroupObject(row);
   if (row.type === "ClusterDiscovery") return discoveryObject(row, ports.installation);
   if (row.type === "ClusterValues") return clusterValuesObject(row, await registered(ports.table));

@@ -1,4 +1,4 @@
-import { answered, type Proven, readDelivery } from "#functions/webhook/prove-delivery.ts";
+import { answered, type Proven, readDelivery, unauthorized } from "#functions/webhook/prove-delivery.ts";
 import type { WebhookRequest } from "#functions/webhook/providers/provider.ts";
 import { tokenProviders } from "#functions/webhook/providers/receiver-providers.ts";
 import type { IssuerKeys } from "#functions/webhook/tokens/issuer-keys.ts";
@@ -20,13 +20,13 @@ export async function proveByToken(
   const { namespace, name, spec } = row;
   const about = { kind: "Receiver", namespace, name, provider };
   const demand = demandOf(spec);
-  if (demand === undefined) return unauthorized;
+  if (demand === undefined) return unauthorized("the Receiver does not say whose tokens it takes");
   try {
     const verified = await verifyToken(request.headers.authorization, demand, { issuers, clock: ports.clock });
     const problem = verified ?? openRow(spec);
     if (problem === undefined) return readDelivery(tokenProviders[provider], request);
     ports.log.warn("a token proves no sender", { ...about, reason: problem });
-    return unauthorized;
+    return unauthorized(problem);
   } catch (error) {
     const issuer = demand.issuer;
     ports.log.error("a token cannot be verified", {
@@ -35,7 +35,7 @@ export async function proveByToken(
       code: errorCode(error),
       error: errorMessage(error),
     });
-    return answered(503, "unavailable");
+    return { ...answered(503, "unavailable"), reason: errorMessage(error) };
   }
 }
 
@@ -44,8 +44,6 @@ function openRow({ oidc }: ReceiverSpec): string | undefined {
   const open = oidc === undefined ? undefined : openClaims(oidc.issuer, oidc.claims);
   return open === undefined ? undefined : `${open.field} ${open.message}`;
 }
-
-const unauthorized = answered(401, "unauthorized");
 
 function demandOf({ oidc, google: account }: ReceiverSpec): TokenDemand | undefined {
   if (oidc !== undefined) {

@@ -18,6 +18,7 @@ import type { WindowSpec } from "#shared/fleet/kinds/window.ts";
 import { receiverId, receiverPath } from "#shared/fleet/receiver-id.ts";
 import { clusterLabels, fleetRow, specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { isCordoning } from "#shared/fleet/rows/cordons-row.ts";
+import type { DeliveriesRow, LastDelivery, LastRefusal } from "#shared/fleet/rows/deliveries-row.ts";
 import type { DiscoveryRow, DiscoveryStatus } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
@@ -92,6 +93,10 @@ export type ReceiverObject = ApiObject<
     readonly url: string;
     /** Names of the Sources that it lists and that exist. */
     readonly sources: readonly string[];
+    /** Absent when no sender was believed within 30 days. */
+    readonly lastDelivery?: LastDelivery;
+    /** Anybody can cause one. */
+    readonly lastRefusal?: LastRefusal;
     readonly conditions: readonly Condition[];
   }
 >;
@@ -276,7 +281,12 @@ export function receiverObject(
   {
     origin = "",
     sources,
-  }: { readonly origin?: string | undefined; readonly sources: readonly { readonly name: string }[] },
+    deliveries,
+  }: {
+    readonly origin?: string | undefined;
+    readonly sources: readonly { readonly name: string }[];
+    readonly deliveries?: DeliveriesRow | undefined;
+  },
 ): ReceiverObject {
   const url = `${origin}${receiverPath(receiverId(row))}`;
   const names = sources.map(({ name }) => name).sort(compareText);
@@ -284,7 +294,12 @@ export function receiverObject(
     ...head("Receiver", row),
     spec: row.spec,
     ...operationsOf(row),
-    status: { ...row.status, url, sources: names },
+    status: {
+      ...row.status,
+      url,
+      sources: names,
+      ...defined({ lastDelivery: deliveries?.accepted, lastRefusal: deliveries?.refused }),
+    },
   };
 }
 

@@ -61,6 +61,7 @@ const forms = {
   owner: keyForm("Directory", "OWNERS", ":namespace#:kind#:name"),
   sourceEntry: keyForm("Directory", "SOURCES", ":namespace#:name"),
   receiverEntry: keyForm("Directory", "RECEIVERS", ":id#:namespace#:name"),
+  deliveries: keyForm("Deliveries", "DELIVERIES#:id", "META"),
   uses: keyForm("Directory", "USES#:namespace#:source", ":kind#:name"),
   repository: keyForm("Directory", "REPO#:url", ":namespace#:name"),
   fleetVersion: keyForm("FleetVersion", "FLEETVERSION", ":part"),
@@ -112,6 +113,7 @@ export const partitions = {
   ownerEntries: forms.owner.partition,
   sourceEntries: forms.sourceEntry.partition,
   receiverEntries: forms.receiverEntry.partition,
+  deliveries: forms.deliveries.partition,
   uses: forms.uses.partition,
   repositories: forms.repository.partition,
   rollouts: forms.rolloutState.partition,
@@ -158,6 +160,8 @@ export const keys = {
     (id: string, { namespace, name }: Named) => forms.receiverEntry.key({ id, namespace, name }),
     decoder(forms.receiverEntry.parse),
   ),
+  /** The last deliveries to the URL of a Receiver. */
+  deliveries: (id: string) => forms.deliveries.key({ id }),
   uses: Object.assign(
     (source: Named, { kind, name }: Owner) =>
       forms.uses.key({ namespace: source.namespace, source: source.name, kind, name }),

@@ -344,7 +344,7 @@ export interface SourceStatus {
 
 export type SourceRow = ObjectRow<"Source", SourceSpec, SourceStatus> & { readonly namespace: string };
 
-/** Nothing observes a Receiver: a delivery reads its row, and writes nothing. */
+/** Nothing observes a Receiver: a delivery reads its row, and writes another one. */
 export type ReceiverRow = ObjectRow<"Receiver", ReceiverSpec, { readonly conditions: readonly [] }> & {
   readonly namespace: string;
 };

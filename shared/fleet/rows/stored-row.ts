@@ -2,6 +2,7 @@
 
 import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
 import type { CordonsRow } from "#shared/fleet/rows/cordons-row.ts";
+import type { DeliveriesRow } from "#shared/fleet/rows/deliveries-row.ts";
 import type { DiscoveryRow, FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { FolderUseRow } from "#shared/fleet/rows/folder-use.ts";
@@ -40,6 +41,7 @@ import type { WindowsRow } from "#shared/fleet/rows/windows-row.ts";
 export type StoredRow =
   | SourceRow
   | ReceiverRow
+  | DeliveriesRow
   | SyncGroupRow
   | UserSyncRow
   | ClusterRow

@@ -90,7 +90,7 @@ test("a Receiver of another namespace has another URL, and cannot use a secret t
 
 test("`get` and `describe` show what a Receiver polls, and what is missing", async () => {
   expect((await cli.run("get rcv -n shop")).out).toMatch(
-    /^NAME +PROVIDER +SOURCES +STATE +URL\nhook +github +app +Ready /,
+    /^NAME +PROVIDER +SOURCES +STATE +LAST DELIVERY +URL\nhook +github +app +Ready +- +http/,
   );
   await apply(receiver({ sources: ["none"] }));
   expect((await cli.run("get receivers -n shop")).out).toMatch(/^hook .*NotReady .*no Source none$/m);
@@ -104,6 +104,22 @@ test("`get` and `describe` show what a Receiver polls, and what is missing", asy
   const quay = (await cli.run("describe receiver/hook -n shop")).out;
   expect(quay).toMatch(/^URL: +http:.*[0-9a-f]\?token=TOKEN$/m);
   expect(quay).toMatch(/^Token: +printf %s [0-9a-f]{40} \| openssl dgst/m);
+});
+
+test("`get` and `describe` show the last delivery and the last refusal", async () => {
+  const url = await urlOf();
+  expect((await cli.run("describe receiver/hook -n shop")).out).toMatch(/^Delivered: +none within 30 days$/m);
+  await deliver(url);
+  await apply(receiver({ secrets: ["starling/hooks/shop"] }, "rival"));
+  const { items } = JSON.parse((await cli.run("get receivers -n rival -o json")).out);
+  expect((await deliver(items[0].status.url)).statusCode).toBe(503);
+  expect((await cli.run("get rcv -n shop")).out).toMatch(/^hook +github +app +Ready +\d+s +http/m);
+  const { out } = await cli.run("describe receiver/hook -n shop");
+  expect(out).toMatch(/^Delivered: +\d+s ago, push, polled 1 Source$/m);
+  expect(out).not.toContain("Refused:");
+  const refused = (await cli.run("describe receiver/hook -n rival")).out;
+  expect(refused).toMatch(/^Delivered: +none within 30 days$/m);
+  expect(refused).toMatch(/^Refused: +\d+s ago, answered 503 to push: .*is not for Receivers of the namespace rival/m);
 });
 
 test("`receiver trigger` polls without a sender, names who did it, and leaves suspended Sources alone [receiver.trigger]", async () => {

@@ -384,6 +384,8 @@ describe("the roles of the functions", () => {
     expect(await sendGithubPush({ ...to, secret: "s3cret", update })).toBe(202);
     expect(await sendGithubPush({ ...to, secret: "other", update })).toBe(401);
     await post(`${ns}/receivers/hook/trigger`);
+    const { status } = await api.call<ReceiverObject>("GET", `${ns}/receivers/hook`);
+    expect(status).toMatchObject({ lastDelivery: { event: "push", polled: 1 }, lastRefusal: { status: 401 } });
     for (const path of ["/receivers", "/receivers/shop/hook"]) {
       const seen = await widget(path);
       expect(seen, path).toContain("github");
@@ -495,6 +497,7 @@ test.each([
   ["render", { action: "dynamodb:GetItem", resource: "<starling-state-table-arn>", partition: "CL#c1" }],
   ["render", { action: "s3:GetObject", resource: "<starling-state-blobs-arn>/inventories/c1/0.json" }],
   ["webhook", { action: "dynamodb:PutItem", resource: "<starling-state-table-arn>", partition: "REPO#a" }],
+  ["webhook", { action: "dynamodb:PutItem", resource: "<starling-state-table-arn>", partition: "NS#shop#Receiver" }],
   ["discover", { action: "dynamodb:DeleteItem", resource: "<starling-state-table-arn>", partition: "DISCOVERIES" }],
   [
     "discover",

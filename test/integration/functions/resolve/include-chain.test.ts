@@ -11,6 +11,7 @@ import { parseDocument } from "#shared/fleet/kinds/document.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { senders } from "#test/support/webhook-senders.ts";
 import { WebhookWorld } from "#test/support/webhook-world.ts";
@@ -33,7 +34,8 @@ afterAll(async () => {
 /** `app` includes `middle`, and `middle` includes `base`. */
 beforeEach(async () => {
   number += 1;
-  hooks = new WebhookWorld();
+  const table = new MemoryTable();
+  hooks = new WebhookWorld(table);
   const blobs = new MemoryBlobStore(() => new Date("2026-03-01T10:00:00.000Z"));
   const made = new Map<string, SourceWorld>();
   for (const [name, included] of [["base"], ["middle", "base"], ["app", "middle"]] as const) {
@@ -50,7 +52,7 @@ beforeEach(async () => {
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
     const now = new Date("2026-03-01T10:00:00.000Z");
     await hooks.table.write(documentChange(undefined, parsed.document, { now, uid: name }).writes);
-    const world = new SourceWorld(hooks.table, { source: { namespace: "shop", name }, blobs, uid: name });
+    const world = new SourceWorld(table, { source: { namespace: "shop", name }, blobs, uid: name });
     world.git = new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") });
     made.set(name, world);
     await world.resolve();

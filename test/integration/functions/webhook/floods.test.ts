@@ -48,11 +48,9 @@ beforeEach(async () => {
     STARLING_SECRET_PREFIX: "starling/hooks/",
   };
   webhook = wireWebhook(env, aws, { clock: { now: () => now, sleep: async () => undefined }, output: () => undefined });
-  const world = new WebhookWorld();
+  const world = new WebhookWorld(new DynamoTable(aws.dynamo, table));
   for (const name of names) await world.addSource(name, { url: `https://github.com/acme/${name}` });
   at = await world.addReceiver("ci", { provider: "generic", sources: names, secrets: ["starling/hooks/one"] });
-  const stored = new DynamoTable(aws.dynamo, table);
-  for (const put of world.table.all()) await stored.write([{ put }]);
   entries = [];
   proxy.intercept({
     before({ operation, request }) {

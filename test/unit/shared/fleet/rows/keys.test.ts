@@ -310,6 +310,7 @@ test("partitions have names by which policies can grant them", () => {
     sources: "NS#*#Source",
     receivers: "NS#*#Receiver",
     receiverEntries: "RECEIVERS",
+    deliveries: "DELIVERIES#*",
     windows: "WINDOWS",
     windowState: "WINDOWSTATE",
     cordonState: "CORDONSTATE",

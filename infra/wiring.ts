@@ -176,6 +176,7 @@ export class Wiring extends Construct {
         toApplySlow: new WorkQueue(place, "ToApplySlow", { ...workers, zone }),
       };
     });
+    const ofZones = zones.length === 0 ? [] : [partitions.zones];
     const toZones =
       zones.length === 0
         ? {}
@@ -456,6 +457,8 @@ export class Wiring extends Construct {
             partitions.rollouts,
             partitions.renderings,
             partitions.pins,
+            // Whether their workers run.
+            ...ofZones,
           ],
           put: [
             partitions.syncGroups,
@@ -551,7 +554,7 @@ export class Wiring extends Construct {
               partitions.freezeState,
             ],
             put: [partitions.clusters, partitions.checks],
-            update: [partitions.clusters],
+            update: [partitions.clusters, ...ofZones],
             check: [partitions.clusters],
           }),
           STARLING_BUCKET: blobsOf(blobs, {

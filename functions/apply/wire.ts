@@ -2,6 +2,7 @@ import { answerCheck } from "#functions/apply/check/answer-check.ts";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import type { ApplyEnv } from "#functions/apply/env.ts";
 import { type Lane, workCluster } from "#functions/apply/worker/work-cluster.ts";
+import { zonePulse } from "#functions/apply/worker/zone-pulse.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
@@ -57,7 +58,9 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     installation,
     zone: { own: env.STARLING_ZONE, others: env.STARLING_ZONES?.split(",") ?? [] },
   };
-  const work = (lane: Lane, { cluster, receives, sentAt }: Woken, context: InvocationContext) => {
+  const pulse = zonePulse(ports);
+  const work = async (lane: Lane, { cluster, receives, sentAt }: Woken, context: InvocationContext) => {
+    await pulse();
     const budget = { remainingMs: context.getRemainingTimeInMillis(), receives, lane, ...defined({ sentAt }) };
     return connector.during(() => workCluster(cluster, budget, ports));
   };

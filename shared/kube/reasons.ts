@@ -123,6 +123,7 @@ export const reasons = [
   "NoProgress",
   "RenderFailed",
   "DeadlineExceeded",
+  "ZoneDown",
   "TooManyFailures",
   "StageRemoved",
   "Newer",

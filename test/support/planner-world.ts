@@ -26,6 +26,7 @@ import type {
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { zoneUpdate } from "#shared/fleet/rows/zone-row.ts";
 import type { Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -55,6 +56,8 @@ export class PlannerWorld {
   steps = plannerSteps;
   /** The installation's guard of groups that have none. */
   defaultGuard: GuardSpec | undefined;
+  /** Whether the installation has zones besides `home`. */
+  isZoned = false;
   now = new Date("2026-11-21T08:00:00.000Z");
   readonly clock = { now: () => this.now };
   #nextAct = 1;
@@ -89,6 +92,7 @@ export class PlannerWorld {
         log: silentLog,
         installation: "test",
         defaultGuard: this.defaultGuard,
+        isZoned: this.isZoned,
       },
       this.steps,
     );
@@ -101,7 +105,7 @@ export class PlannerWorld {
   async addCluster(
     name: string,
     ring: string,
-    more: { uid?: string; labels?: Record<string, string> } = {},
+    more: { uid?: string; labels?: Record<string, string>; zone?: string } = {},
   ): Promise<void> {
     const before = await this.table.get(keys.fleet(name));
     const row: FleetRow = {
@@ -113,8 +117,14 @@ export class PlannerWorld {
       uid: more.uid ?? name,
       labels: { ring, ...more.labels },
       values: {},
+      ...defined({ zone: more.zone }),
     };
     await writeWithFleet(this.table, [{ put: row }]);
+  }
+
+  /** A worker of the zone runs now. */
+  async pulse(zone: string): Promise<void> {
+    await this.table.update(zoneUpdate(zone, this.now));
   }
 
   async removeCluster(name: string): Promise<void> {
@@ -266,7 +276,9 @@ export class PlannerWorld {
   async observe(
     cluster: string,
     phase: Phase,
-    more: Partial<Pick<Observed, "reason" | "attempt" | "problems" | "guardedPrune">> & { readonly name?: string } = {},
+    more: Partial<Pick<Observed, "reason" | "attempt" | "problems" | "guardedPrune" | "nextAt">> & {
+      readonly name?: string;
+    } = {},
   ): Promise<void> {
     const row = await this.sync(cluster, more.name);
     if (row === undefined) throw new Error(`nothing was assigned to ${cluster}`);
@@ -286,7 +298,12 @@ export class PlannerWorld {
       at,
       ...(phase === "Ready" || phase === "Verifying" ? { applied } : {}),
       objects: { total: 1, ready: phase === "Ready" ? 1 : 0, failed: 0, foreign: 0 },
-      ...defined({ handledReconcile: row.reconcile, problems: more.problems, guardedPrune: more.guardedPrune }),
+      ...defined({
+        handledReconcile: row.reconcile,
+        problems: more.problems,
+        nextAt: more.nextAt,
+        guardedPrune: more.guardedPrune,
+      }),
     });
     const next: SyncRow = { ...row, observed, version: row.version + 1, stateSk: stateIndex.sk(phase, row) };
     await this.table.write([{ put: next, when: { version: row.version } }]);

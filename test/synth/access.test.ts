@@ -45,6 +45,7 @@ test.each([
   [keys.rolloutState(owner).pk, "ROLL#*"],
   [keys.fleetVersion(3).pk, "FLEETVERSION"],
   [keys.tick.pk, "TICK"],
+  [keys.zone("spoke").pk, "ZONE#*"],
   [keys.rendering("sha256:1").pk, "REND#*"],
   [keys.revision(source, "t", "d").pk, "REV#*"],
   [keys.event(owner, "t", "1").pk, "EVT#*"],

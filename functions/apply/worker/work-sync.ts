@@ -157,6 +157,7 @@ async function checkPaused(
 ): Promise<SyncOutcome> {
   const { row, cluster } = basis;
   const withheld = pausedBy(row, paused);
+  if (paused.zone !== undefined) return carryOut({ ...basis, operation: probeSync, withheld }, gate, context);
   // Neither a closed window, nor a cordon, nor a skip keeps anybody from correcting drift.
   if (isHeldBack(paused)) return checkHeld(basis, { gate }, context);
   if (paused.freeze !== undefined) {

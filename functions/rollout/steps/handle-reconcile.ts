@@ -184,6 +184,7 @@ async function* statesSince(
 
 function stateSince({ desired, observed, paused, reconcile = 0 }: SyncRow, asked: number): State | undefined {
   if (desired.action === "orphan") return "waiting";
+  if (paused?.zone !== undefined) return "unreachable";
   // It waits for the planner, not for a worker's check.
   if (paused !== undefined) return waitsForTurn(paused) ? "waiting" : "failed";
   if (observed?.attempt !== desired.attempt) return undefined;

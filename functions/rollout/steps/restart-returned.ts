@@ -95,7 +95,7 @@ function failInBake(transaction: Transaction, { targets, syncs }: Pick<ClusterRo
 
 function answersAgain({ desired, observed, paused }: SyncRow): boolean {
   return (
-    paused === undefined &&
+    (paused === undefined || paused.zone !== undefined) &&
     desired.action !== "orphan" &&
     observed?.attempt === desired.attempt &&
     observed.phase === "Reachable"

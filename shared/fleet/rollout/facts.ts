@@ -102,6 +102,8 @@ export interface SeenSlot {
   readonly paused: Paused | undefined;
   /** A person has skipped its target. */
   readonly skip: Skip | undefined;
+  /** When its zone is down unless a worker of the zone runs before. Absent unless the cluster's worker is silent. */
+  readonly downFrom?: string;
   /** Read when a slot is released while a worker may be writing. */
   readonly lease: FoundLease | undefined;
 }

@@ -107,6 +107,30 @@ export function deadlineOf(row: SyncRow | undefined, clock: Deadlines): string |
   return later(last, clock.progressSeconds);
 }
 
+/**
+ * True when the cluster's worker has owed a report for as long as an attempt may take: it has not begun, or a check that
+ * was due did not happen. Whether its zone is down, or only busy, is not known from these rows.
+ */
+export function isWorkerSilent(
+  slot: Pick<SlotRow, "attempts" | "since">,
+  syncs: readonly SyncRow[],
+  clock: Deadlines & { readonly now: Date },
+): boolean {
+  if (clock.pausedAt !== undefined || clock.freezing?.freeze !== undefined) return false;
+  const now = clock.now.toISOString();
+  const open = syncs.filter((sync) => {
+    const { name, desired, observed } = sync;
+    const ofThis = observed?.attempt === desired.attempt ? observed : undefined;
+    return slot.attempts[name] === desired.attempt && !isDone(sync, ofThis) && !isAway(sync);
+  });
+  const isLate = (sync: SyncRow) => {
+    const isBegun = sync.observed?.attempt === sync.desired.attempt;
+    const deadline = isBegun ? deadlineOf(sync, clock) : stuckAt(slot, syncs, clock);
+    return deadline !== undefined && deadline <= now && (!isBegun || isCheckLate(sync, deadline));
+  };
+  return open.length > 0 && open.every(isLate);
+}
+
 /** The worst object, or the message about all. */
 export function reasonOf(observed: NonNullable<SyncRow["observed"]>): string {
   const [worst] = observed.problems;
@@ -296,7 +320,7 @@ function isOvertaken({ rollout }: SlotRow, { row, rolloutState, rollouts }: Know
 
 /** A hold without a deadline is no failure, and is waited for as long as an attempt may take. */
 export function stuckAt(
-  { since }: SlotRow,
+  { since }: Pick<SlotRow, "since">,
   syncs: readonly SyncRow[],
   { resumedAt, freezing, progressSeconds }: Deadlines,
 ) {

@@ -66,6 +66,7 @@ const forms = {
   repository: keyForm("Directory", "REPO#:url", ":namespace#:name"),
   fleetVersion: keyForm("FleetVersion", "FLEETVERSION", ":part"),
   tick: keyForm("Tick", "TICK", "META"),
+  zone: keyForm("Zone", "ZONE#:zone", "META"),
   hostLimit: keyForm("HostLimit", "LIMIT#:host", ":secret"),
   rolloutState: keyForm("RolloutState", "ROLL#:namespace#:kind#:name", "STATE"),
   rollout: keyForm("Rollout", "ROLL#:namespace#:kind#:name", "ROLLOUT#:number"),
@@ -103,6 +104,7 @@ export const partitions = {
   fleet: forms.fleet.partition,
   fleetVersion: forms.fleetVersion.partition,
   tick: forms.tick.partition,
+  zones: forms.zone.partition,
   hostLimits: forms.hostLimit.partition,
   discoveries: forms.discovery.partition,
   found: forms.found.partition,
@@ -191,6 +193,7 @@ export const keys = {
   ),
   fleetVersion: (part: number) => forms.fleetVersion.key({ part: padded(part, 2) }),
   tick: forms.tick.key({}),
+  zone: (zone: string) => forms.zone.key({ zone }),
   /** One for each secret with which the host is asked; an ARN has colons and slashes, so that its hash stands for it. */
   hostLimit: (host: string, secret: string | undefined) =>
     forms.hostLimit.key({ host: sha256(host), secret: secret === undefined ? "anonymous" : sha256(secret) }),

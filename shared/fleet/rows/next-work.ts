@@ -4,6 +4,7 @@ import {
   holdOf,
   intervalOf,
   isAsked,
+  isAway,
   isPruneAsked,
   type Phase,
   type SyncRow,
@@ -43,6 +44,8 @@ type Wait = { readonly at: string | undefined } | "routine";
 function waitOf(row: Scheduled): Wait {
   const { paused } = row;
   if (paused === undefined) return heldWait(row) ?? (isLeftToResume(row) ? { at: row.observed?.at } : checkWait(row));
+  // Whether the cluster answers is asked as for one that did not answer.
+  if (paused.zone !== undefined) return isAway(row) ? checkWait(row) : { at: paused.at };
   if (!waitsForTurn(paused)) return pausedWait({ ...row, paused });
   // A paused Sync answers requests only with its next turn.
   const { reconcile: _reconcile, operations: _operations, ...kept } = row;

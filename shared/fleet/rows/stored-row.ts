@@ -37,6 +37,7 @@ import type { NewerRow, Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { TickRow } from "#shared/fleet/rows/tick-row.ts";
 import type { WindowsRow } from "#shared/fleet/rows/windows-row.ts";
+import type { ZoneRow } from "#shared/fleet/rows/zone-row.ts";
 
 export type StoredRow =
   | SourceRow
@@ -59,6 +60,7 @@ export type StoredRow =
   | DirectoryRow
   | FleetVersionRow
   | TickRow
+  | ZoneRow
   | HostLimitRow
   | RolloutStateRow
   | RolloutRow

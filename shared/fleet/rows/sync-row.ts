@@ -259,11 +259,16 @@ export interface Paused {
   readonly skip?: true;
   /** No worker had begun the attempt when its rollout was rejected: it waits for another rollout, or an unreject. */
   readonly rejected?: true;
+  /**
+   * The zone of the cluster, when no worker of it has run for as long as the attempt may take: it counts as unreachable,
+   * and waits for another turn after a worker has reached the cluster.
+   */
+  readonly zone?: string;
 }
 
 /** True when the paused attempt waits for another turn of the planner; otherwise it has failed. */
 export function waitsForTurn(paused: Paused): boolean {
-  return paused.freeze !== undefined || isHeldBack(paused);
+  return paused.freeze !== undefined || paused.zone !== undefined || isHeldBack(paused);
 }
 
 /** Nobody has begun the paused attempt. Until its next turn, the drift of what was applied before is corrected. */

@@ -6,7 +6,8 @@ export type SyncStateWord = Phase | "Assigned" | "Rejected" | "Orphaned";
 /**
  * One word for what planner and worker wrote. A Sync that lost its slot is `Failed`, whether it was begun or not, until it
  * becomes ready all the same. A Sync that lost its slot to a cordon, a freeze or a closed window is not failed: it is
- * `Assigned`, as before its begin. A Sync whose rollout was rejected before its begin is `Rejected`, and not failed either.
+ * `Assigned`, as before its begin. A Sync whose worker does not run is `Unreachable` until a worker has reached its
+ * cluster. A Sync whose rollout was rejected before its begin is `Rejected`, and not failed either.
  */
 export function syncStateOf({
   desired,
@@ -18,5 +19,6 @@ export function syncStateOf({
   const isWell = phase === "Ready" || phase === "Gone";
   if (paused === undefined || isWell) return phase;
   if (paused.rejected === true) return "Rejected";
+  if (paused.zone !== undefined) return phase === "Reachable" ? phase : "Unreachable";
   return waitsForTurn(paused) ? "Assigned" : "Failed";
 }

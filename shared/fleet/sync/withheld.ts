@@ -57,9 +57,9 @@ export function frozenBy(freeze: Freeze): Withheld {
 
 /** Only another assignment lets the Sync continue, and only the planner makes one. */
 export function pausedBy({ owner: { namespace, kind, name } }: Pick<SyncRow, "owner">, paused: Paused): Withheld {
-  const { reason, freeze, rejected } = paused;
+  const { reason, freeze, rejected, zone } = paused;
   if (rejected === true) return { reason: "Waiting", message: `waits for another rollout: ${reason}` };
-  if (isHeldBack(paused)) return { reason: "Waiting", message: `waits for its turn: ${reason}` };
+  if (isHeldBack(paused) || zone !== undefined) return { reason: "Waiting", message: `waits for its turn: ${reason}` };
   if (freeze !== undefined) return { reason: "Waiting", message: `waits for its turn, which freeze ${freeze} took` };
   const verb = `starling reconcile ${kind.toLowerCase()}/${name} -n ${namespace}`;
   return { reason: "Paused", message: `paused (${reason}); a newer rollout tries again; to try again now: ${verb}` };

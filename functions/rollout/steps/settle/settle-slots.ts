@@ -1,5 +1,6 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { withZones } from "#functions/rollout/steps/settle/silent-zones.ts";
 import { startOver, strayedFrom } from "#functions/rollout/write/another-turn.ts";
 import { assign, forgetAssigned, pauseSlot, pauseSync, shrinkSlot, wakeUp } from "#functions/rollout/write/assign.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
@@ -48,7 +49,7 @@ export async function settleSlots(known: Known, { round }: CallWork, ports: Plan
   const transaction = new Transaction(known, ports.clock.now());
   const seen = await readSeen(transaction, page, ports);
   for (const [index, one] of seen.entries()) {
-    const { slot, syncs, clock } = one;
+    const { slot, syncs, clock, downFrom } = one;
     if (transaction.room() < 4 + syncs.length) {
       // A step of its own has no more room for it than this one.
       const smaller = index === 0 ? shrinkSlot(transaction, one) : slot;
@@ -62,7 +63,9 @@ export async function settleSlots(known: Known, { round }: CallWork, ports: Plan
     if (isOver || isForOthers) count(round.stuck, slot);
     if (isForOthers) doom(round.doomed, { slot, isPreexisting: wasUnhealthy(syncs) });
     const closing = settled && closingOf(slot, syncs, transaction.now);
-    const [next] = [...(isOver ? [] : [deadline]), closing].filter((time) => time !== undefined).sort();
+    const [next] = [...(isOver ? [] : [deadline]), closing, settled && downFrom]
+      .filter((time) => time !== undefined)
+      .sort();
     if (next === undefined) continue;
     round.deadline = [round.deadline, next].sort()[0];
     // A check of some slots knows no other deadline than that of the rollout state.
@@ -92,8 +95,9 @@ function stageRunKeyOf({ stageRun }: SlotRow): string {
 async function readSeen(
   transaction: Transaction,
   slots: readonly SlotRow[],
-  { table }: PlannerPorts,
+  ports: PlannerPorts,
 ): Promise<readonly SeenSlot[]> {
+  const { table } = ports;
   const { known, now } = transaction;
   const { owner, freezeState, rolloutState } = known;
   const isSuspended = known.row.operations.suspended !== undefined;
@@ -110,7 +114,7 @@ async function readSeen(
   const found = rows.filter((row) => row.type === "SyncOnCluster");
   const fleet = rows.filter((row) => row.type === "Fleet");
   const unread = new Set(rows.filter(isNewer).flatMap((row) => keys.sync.parse(row)?.cluster ?? []));
-  const judged = slots.map((slot) => {
+  const alone = slots.map((slot) => {
     const syncs = found.filter(({ cluster }) => cluster === slot.cluster);
     const entry = fleet.find(({ name }) => name === slot.cluster);
     const labels = entry?.labels;
@@ -129,6 +133,7 @@ async function readSeen(
     const catchUps = rows.filter((row) => row.type === "CatchUp").filter(({ cluster }) => cluster === slot.cluster);
     return { slot, syncs, catchUps, clock, verdict, paused, skip };
   });
+  const judged = await withZones(transaction, alone, ports);
   const ending = judged.filter(
     (one) => one.slot.releasing !== undefined || one.paused !== undefined || isCutShort(one) || isClosed(one, now),
   );

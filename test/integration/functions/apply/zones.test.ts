@@ -4,6 +4,7 @@ import { EKSClient } from "@aws-sdk/client-eks";
 import { STSClient } from "@aws-sdk/client-sts";
 import { expect, test } from "vitest";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
+import { zonePulse } from "#functions/apply/worker/zone-pulse.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
@@ -70,4 +71,37 @@ test("home reports a cluster of a zone that the installation does not have as un
       /^spec\.access\.zone names a zone that the installation does not have: gone; add it/,
     ),
   });
+});
+
+test("a worker that runs again asks a cluster that its zone had left whether it answers, and applies nothing", async () => {
+  await moveTo("spoke");
+  const spoke = { zone: { own: "spoke", others: [] }, connector: await connectorIn("spoke") };
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
+  await worker.world.work(spoke);
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/d")]);
+  await worker.world.pause("web", { zone: "spoke", reason: "ZoneDown: zone spoke: no worker has ever run" });
+  worker.host.clearRequests();
+  await worker.world.work(spoke);
+  expect(worker.host.requests().filter(({ method }) => method !== "GET")).toEqual([]);
+  expect(await worker.observed()).toMatchObject({ phase: "Reachable", attempt: 2 });
+  expect((await worker.world.sync("web"))?.stateSk).toMatch(/^Reachable#/);
+  expect(worker.world.sender.take()).toContainEqual(expect.objectContaining({ to: "report" }));
+  const before = await worker.world.sync("web");
+  await worker.world.work(spoke);
+  expect(await worker.world.sync("web")).toEqual(before);
+});
+
+test("a worker says once a minute that its zone works, and only where there is more than one zone", async () => {
+  const { table } = worker.world;
+  let now = new Date("2026-11-21T08:00:00.000Z");
+  const clock = { ...systemClock, now: () => now };
+  await zonePulse({ zone: homeOf(), table, clock })();
+  expect(await table.get(keys.zone("home"))).toBeUndefined();
+  const pulses = [homeOf("spoke"), { own: "spoke", others: [] }].map((zone) => zonePulse({ zone, table, clock }));
+  for (const seconds of [0, 59, 60]) {
+    now = new Date(Date.UTC(2026, 10, 21, 8, 0, seconds));
+    for (const pulse of pulses) await pulse();
+  }
+  for (const zone of ["home", "spoke"])
+    expect(await table.get(keys.zone(zone))).toMatchObject({ workedAt: "2026-11-21T08:01:00.000Z", version: 2 });
 });

@@ -1,0 +1,36 @@
+/** One row for each zone, which shows the planner whether the zone's workers run. */
+import { later } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+
+export interface ZoneRow extends Row {
+  readonly type: "Zone";
+  /** When a worker of the zone last said that it runs. */
+  readonly workedAt: string;
+}
+
+/** A sandbox says at most once in this time that it runs. */
+export const pulseSeconds = 60;
+
+export function zoneUpdate(zone: string, at: Date) {
+  return {
+    update: keys.zone(zone),
+    set: { type: "Zone", schema: rowSchema, workedAt: at.toISOString() },
+    add: { version: 1 },
+  };
+}
+
+/**
+ * When the zone is down unless one of its workers runs before; the present or an earlier time: it is down.
+ * @param row - undefined when no worker of the zone has ever run.
+ * @param seconds - the time that an attempt may take. Pauses between two pulses are no sign.
+ */
+export function downFrom(row: ZoneRow | undefined, seconds: number): string {
+  return row === undefined ? "" : later(row.workedAt, Math.max(seconds, 3 * pulseSeconds));
+}
+
+export function downText(zone: string, row: ZoneRow | undefined): string {
+  return row === undefined
+    ? `zone ${zone}: no worker has ever run`
+    : `zone ${zone}: no worker has run since ${row.workedAt}`;
+}

@@ -1,0 +1,111 @@
+/** A zone whose workers do not run: its clusters become unreachable, and never fail. */
+
+import { describe, expect, test } from "vitest";
+import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import { begin, revise, worldOf } from "#test/support/planner-story.ts";
+import { PlannerWorld } from "#test/support/planner-world.ts";
+
+const reason = "ZoneDown: zone spoke: no worker has run since 2026-11-21T08:00:00.000Z";
+
+/** c1 is in `home`; s1 and s2 are in `spoke`, whose workers ran a moment ago. */
+async function zonedWorld(rollout: Partial<RolloutStrategy>): Promise<PlannerWorld> {
+  const made = new PlannerWorld();
+  made.isZoned = true;
+  await made.addCluster("c1", "all");
+  for (const name of ["s1", "s2"]) await made.addCluster(name, "all", { zone: "spoke" });
+  await made.setSource("aaa");
+  await made.setGroup({ progressDeadline: "10m", ...rollout });
+  await made.pulse("spoke");
+  await begin(made);
+  return made;
+}
+
+async function homeWorks(made: PlannerWorld): Promise<void> {
+  await made.pulse("home");
+  await made.finish("c1");
+  await made.plan();
+}
+
+describe("the workers of a zone do not run", () => {
+  test("its targets are unreachable after progressDeadline, with one reason, and the stage passes without them", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+    await homeWorks(made);
+    made.advanceClock(599);
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Assigned", s2: "Assigned" });
+    made.advanceClock(1);
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Unreachable", s2: "Unreachable" });
+    expect(made.targets().map((target) => target.reason)).toEqual(["", reason, reason]);
+    expect(made.stageRun("all").phase).toBe("Passed");
+    expect(made.slots()).toEqual([]);
+    expect(await made.group()).toMatchObject({ status: { clusters: { ready: 1, unreachable: 2, failed: 0 } } });
+    expect((await made.sync("s1"))?.paused).toMatchObject({ zone: "spoke", reason });
+  });
+
+  test("they count against maxUnreachable, and roll nothing back", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 1, onFailure: "rollback" });
+    await homeWorks(made);
+    await made.pulse("spoke");
+    for (const name of ["s1", "s2"]) await made.finish(name);
+    await made.plan();
+    await revise(made, "bbb");
+    await homeWorks(made);
+    made.advanceClock(600);
+    await made.plan();
+    expect(made.stageRun("all")).toMatchObject({ phase: "TooManyUnreachable", counts: { Failed: 0, Unreachable: 2 } });
+    expect(made.rollouts()).toHaveLength(2);
+    expect(made.rolloutState().rejected ?? []).toEqual([]);
+  });
+
+  test("an attempt that its worker has begun is unreachable too, when the next check is late", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+    await homeWorks(made);
+    await made.observe("s1", "Applying", { nextAt: made.now.toISOString() });
+    await made.plan();
+    made.advanceClock(600);
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Unreachable", s2: "Unreachable" });
+  });
+
+  test("clusters that answer again get another turn, and the stage passes on their evidence", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 1 });
+    await homeWorks(made);
+    made.advanceClock(600);
+    await made.plan();
+    expect(made.stageRun("all").phase).toBe("TooManyUnreachable");
+    await made.pulse("spoke");
+    for (const name of ["s1", "s2"]) await made.observe(name, "Reachable");
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Assigned", s2: "Assigned" });
+    expect(await made.sync("s1")).not.toHaveProperty("paused");
+    for (const name of ["s1", "s2"]) await made.finish(name);
+    await made.plan();
+    expect(made.stageRun("all").phase).toBe("Passed");
+  });
+});
+
+describe("the workers of a zone run", () => {
+  test("a cluster whose worker is busy keeps its slot, until the zone is silent for as long as an attempt may take", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+    await homeWorks(made);
+    made.advanceClock(500);
+    await made.pulse("spoke");
+    made.advanceClock(100);
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Assigned", s2: "Assigned" });
+    // The planner asks again by itself.
+    expect(made.rolloutState().deadline).toBe("2026-11-21T08:18:20.000Z");
+    made.advanceClock(500);
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Unreachable", s2: "Unreachable" });
+  });
+
+  test("in an installation without zones, clusters wait for their worker", async () => {
+    const made = await worldOf(["a"], { progressDeadline: "10m" });
+    await begin(made);
+    made.advanceClock(3600);
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Assigned" });
+  });
+});

@@ -17,7 +17,8 @@ import { type GitUpstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
 import { signatureCodes } from "#shared/fleet/sources/source-status.ts";
 import type { GitRemote, GitRepository } from "#shared/ports.ts";
-import { commitIn, formatRevision, type ResolvedReference } from "#shared/source/git-reference.ts";
+import { namesTags } from "#shared/source/git-ref-schema.ts";
+import { commitIn, formatRevision, nameInKind, type ResolvedReference } from "#shared/source/git-reference.ts";
 
 export interface VerifyOptions {
   readonly commit?: string;
@@ -182,9 +183,9 @@ function refusedVerdict(source: SourceObject, asked: NonNullable<Asked>): Source
 
 function isAsked({ spec }: SourceObject, revision: string, { by, text }: NonNullable<Asked>): boolean {
   if (by === "commit") return commitIn(revision).startsWith(text);
-  const isNamed = revision.slice(0, Math.max(0, revision.lastIndexOf("@"))) === text || revision === text;
-  const { tag, semver } = spec.git?.ref ?? {};
-  return isNamed && (spec.git === undefined || (tag ?? semver) !== undefined);
+  const name = revision.slice(0, Math.max(0, revision.lastIndexOf("@")));
+  const isNamed = name === text || nameInKind(name) === text || revision === text;
+  return isNamed && (spec.git === undefined || namesTags(spec.git.ref));
 }
 
 interface Here {

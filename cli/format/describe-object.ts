@@ -355,6 +355,7 @@ function referenceText(ref: GitUpstream["ref"]): string {
   if (ref === undefined) return "the remote's HEAD";
   if (ref.branch !== undefined) return `branch ${ref.branch}`;
   if (ref.tag !== undefined) return `tag ${ref.tag}`;
+  if (ref.name !== undefined) return `reference ${ref.name}`;
   if (ref.commit !== undefined) return `commit ${ref.commit}`;
   return `versions ${ref.semver ?? ""}${ref.tagPrefix === undefined ? "" : ` of tags ${ref.tagPrefix}*`}${filterText(ref.tagFilter)}`;
 }

@@ -22,6 +22,7 @@ import {
 } from "#shared/fleet/kinds/source.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { GitRemote, GitRepository } from "#shared/ports.ts";
+import { namesTags } from "#shared/source/git-ref-schema.ts";
 import {
   commitIn,
   formatRevision,
@@ -84,8 +85,11 @@ export async function readPin(
 ): Promise<LocalArtifact> {
   const paths = foldersOf(spec);
   const { owner, name, revision } = asked;
-  if (spec.git?.ref?.branch === revision)
+  const { ref } = spec.git ?? {};
+  if (ref?.branch === revision)
     throw usageFailure(`revision ${revision} of Source ${name} is the branch that it follows`, "leave revision out");
+  if (ref?.name === revision && !namesTags(ref))
+    throw usageFailure(`revision ${revision} of Source ${name} is the reference that it follows`, "leave revision out");
   const item = from === "installation" ? await artifactNamed(session, asked) : undefined;
   if (item === undefined) return readRevision(session, { ...asked, upstream: upstreamOf(spec), paths }, from);
   const files = await storedArtifact(session, { namespace: owner.namespace, name }, item.digest);

@@ -11,7 +11,7 @@ export interface ListedRef {
   readonly target?: string;
 }
 
-/** An exact commit and the name of the reference, such as `main` or `v1.2.0`. A pinned commit has no name. */
+/** An exact commit and the name of the reference, such as `main`, `v1.2.0` or `refs/pull/420/head`. A pinned commit has no name. */
 export interface ResolvedReference {
   readonly name?: string;
   readonly commit: string;
@@ -31,6 +31,7 @@ export function prefixesOf(ref: GitReference | undefined): readonly string[] {
   if (ref?.branch !== undefined) return [`${heads}${ref.branch}`];
   if (ref?.tag !== undefined) return [`${tags}${ref.tag}`];
   if (ref?.semver !== undefined) return [`${tags}${ref.tagPrefix ?? ""}`];
+  if (ref?.name !== undefined) return [ref.name];
   return ref?.commit === undefined ? ["HEAD"] : [];
 }
 
@@ -47,7 +48,8 @@ export function resolveReference(ref: GitReference | undefined, listed: readonly
     const remedy = ref === undefined ? "name a branch in spec.git.ref" : "push it, or correct spec.git.ref";
     return { kind: "missing", message: `the repository has no ${desired}; ${remedy}` };
   }
-  return { kind: "resolved", reference: { name: shortName(found.target ?? found.ref), commit: commitOf(found) } };
+  const name = ref?.name ?? nameInKind(found.target ?? found.ref);
+  return { kind: "resolved", reference: { name, commit: commitOf(found) } };
 }
 
 /**
@@ -72,7 +74,7 @@ export function resolveNamed(name: string, listed: readonly ListedRef[]): Resolu
       kind: "missing",
       message: `${desired.join(" and ")} are different commits; give the full name of the one that you mean`,
     };
-  return { kind: "resolved", reference: { name: shortName(first.target ?? first.ref), commit: commitOf(first) } };
+  return { kind: "resolved", reference: { name: nameInKind(first.target ?? first.ref), commit: commitOf(first) } };
 }
 
 function resolveVersion(
@@ -81,7 +83,7 @@ function resolveVersion(
 ): Resolution {
   const candidates = listed
     .filter((candidate) => candidate.ref.startsWith(tags))
-    .map((candidate) => ({ name: shortName(candidate.ref), commit: commitOf(candidate) }));
+    .map((candidate) => ({ name: nameInKind(candidate.ref), commit: commitOf(candidate) }));
   const filtered = filterTags(candidates, { tagFilter, nameOf: ({ name }) => name });
   const best = bestTags(filtered.tags, { constraint: parseVersionConstraint(semver), tagPrefix });
   const [first] = best;
@@ -110,12 +112,12 @@ function commitOf(ref: ListedRef): string {
   return ref.peeled ?? ref.oid;
 }
 
-/** A reference without its first two segments: `refs/heads/feature/x` is `feature/x`. */
-function shortName(ref: string): string {
+/** A branch or a tag without its first two segments: `refs/heads/feature/x` is `feature/x`. */
+export function nameInKind(ref: string): string {
   return ref.startsWith(heads) ? ref.slice(heads.length) : ref.startsWith(tags) ? ref.slice(tags.length) : ref;
 }
 
-/** The revision in Flux's format: `main@sha1:<commit>`, `v1.2.0@sha1:<commit>` or `sha1:<commit>`. */
+/** The revision in Flux's format: `main@sha1:<commit>`, `v1.2.0@sha1:<commit>`, `refs/pull/420/head@sha1:<commit>` or `sha1:<commit>`. */
 export function formatRevision({ name, commit }: ResolvedReference): string {
   return name === undefined ? `sha1:${commit}` : `${name}@sha1:${commit}`;
 }
@@ -140,6 +142,7 @@ export function mayFollow(ref: GitReference | undefined, pushed: PushedRef): boo
   if (ref?.branch !== undefined) return pushed.ref === `${heads}${ref.branch}`;
   if (ref?.tag !== undefined) return pushed.ref === `${tags}${ref.tag}`;
   if (ref?.semver !== undefined) return pushed.ref.startsWith(`${tags}${ref.tagPrefix ?? ""}`);
+  if (ref?.name !== undefined) return pushed.ref === ref.name;
   // A pinned commit never moves, but it may not have been pushed yet.
   if (ref?.commit !== undefined) return true;
   if (!pushed.ref.startsWith(heads)) return false;

@@ -8,6 +8,7 @@ import {
   breakTie,
   commitIn,
   formatRevision,
+  nameInKind,
   prefixesOf,
   type ResolvedReference,
   resolveReference,
@@ -65,7 +66,7 @@ interface Found {
 
 /** Id of the tag itself, if it is one, otherwise of the commit that a lightweight tag names. */
 function tagIn(listed: readonly GitRef[], { name = "", commit }: ResolvedReference): string {
-  return listed.find(({ ref }) => ref === `refs/tags/${name}`)?.oid ?? commit;
+  return listed.find(({ ref }) => ref === `refs/tags/${nameInKind(name)}`)?.oid ?? commit;
 }
 
 async function referenceIn(ref: Reference, repository: GitRepository, git: GitRemote): Promise<Found> {

@@ -3,7 +3,7 @@ import { verifyPgp } from "#shared/adapters/signatures/verify-pgp.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { GitVerification } from "#shared/fleet/kinds/source.ts";
 import type { GitTree } from "#shared/ports.ts";
-import type { ResolvedReference } from "#shared/source/git-reference.ts";
+import { nameInKind, type ResolvedReference } from "#shared/source/git-reference.ts";
 import { isPgpKey } from "#shared/source/signatures/pgp-key.ts";
 import { type SignedObject, signedCommit, signedTag, tagName } from "#shared/source/signatures/signed-object.ts";
 import { parseSshKey } from "#shared/source/signatures/ssh-key.ts";
@@ -52,10 +52,11 @@ async function verifyCommit(
 }
 
 async function verifyTag(
-  { url, reference: { name: tag = "" }, raw }: Signed,
+  { url, reference, raw }: Signed,
   keys: readonly string[],
   now: Date,
 ): Promise<VerifiedSignature> {
+  const tag = nameInKind(reference.name ?? "");
   const object = `tag ${excerpt(tag)}`;
   const what = `${object} of ${url}`;
   const remedy = `make it with git tag -s, and push it`;

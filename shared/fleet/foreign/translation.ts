@@ -72,7 +72,8 @@ export function gitRefFrom(revision: string | undefined): JsonObject | undefined
   if (/^refs\/tags\//.test(revision)) return { tag: revision.slice("refs/tags/".length) };
   if (/^v?\d+\.\d+\.\d+/.test(revision)) return { tag: revision };
   if (/[\^~*<>=x]\d|\.(x|\*)/.test(revision)) return { semver: revision };
-  return { branch: revision.replace(/^refs\/heads\//, "") };
+  const branch = revision.replace(/^refs\/heads\//, "");
+  return branch.startsWith("refs/") ? { name: branch } : { branch };
 }
 
 export interface DesiredGroup {

@@ -103,7 +103,7 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.git.credentials.kind":
     "the content of the secret: user and password, a token, a certificate, a key for SSH, or a GitHub App; or `aws`: no secret",
   "Source.spec.git.credentials.secret": "name of a secret, whose form is in docs/spec/source.md; `aws` has none",
-  "Source.spec.git.ref": "exactly one of branch, tag, semver or commit; left out: the remote's HEAD",
+  "Source.spec.git.ref": "exactly one of branch, tag, semver, name or commit; left out: the remote's HEAD",
   "Source.spec.git.ref.branch": "its newest commit",
   "Receiver.spec.events":
     "only these events of the provider are followed; left out: every one that can change a Source",
@@ -121,6 +121,7 @@ const meanings: Readonly<Record<string, string>> = {
     "Sources of the same namespace that a delivery polls, as far as it can change them: names, or `{selector: ...}`",
   "Receiver.spec.sources[].selector": "Sources by label, as in Kubernetes",
   "Source.spec.git.ref.commit": "40 hexadecimal digits",
+  "Source.spec.git.ref.name": "a reference of any kind by its full name, such as refs/pull/420/head",
   "Source.spec.git.ref.semver": "a version range; the highest tag in it",
   "Source.spec.git.ref.tag": "the commit of this tag",
   "Source.spec.git.ref.tagFilter": "with semver: only tags that this regular expression matches count",

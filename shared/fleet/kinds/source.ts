@@ -9,7 +9,7 @@ import { principalPattern } from "#shared/fleet/kinds/principal-pattern.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { secretName } from "#shared/fleet/kinds/secret-name.ts";
 import { bucketName } from "#shared/fleet/source-buckets.ts";
-import { gitRefSchema, tagFilterSchema } from "#shared/source/git-ref-schema.ts";
+import { gitRefSchema, namesTags, tagFilterSchema } from "#shared/source/git-ref-schema.ts";
 
 const rangeWords = "must be a version range such as >=1.2.0 <2";
 const versionRange = boundedText(512, rangeWords).min(1, rangeWords);
@@ -81,14 +81,10 @@ const gitUpstream = z
     credentials: gitCredentials.optional(),
     verify: verification.optional(),
   })
-  .refine(
-    ({ verify, ref }) =>
-      verify === undefined || verify.mode === "HEAD" || ref?.tag !== undefined || ref?.semver !== undefined,
-    {
-      message: "verifies a tag, and the Source follows none: set ref.tag or ref.semver, or use HEAD",
-      path: ["verify", "mode"],
-    },
-  );
+  .refine(({ verify, ref }) => verify === undefined || verify.mode === "HEAD" || namesTags(ref), {
+    message: "verifies a tag, and the Source follows none: set ref.tag or ref.semver, or use HEAD",
+    path: ["verify", "mode"],
+  });
 export type GitUpstream = z.infer<typeof gitUpstream>;
 
 const archiveUpstream = z.strictObject({
@@ -276,7 +272,7 @@ export function upstreamOf(spec: SourceSpec): Upstream {
 export function followsTags(upstream: Upstream): boolean {
   switch (upstream.kind) {
     case "git":
-      return (upstream.ref?.tag ?? upstream.ref?.semver) !== undefined;
+      return namesTags(upstream.ref);
     case "helm":
       return true;
     case "oci":

@@ -26,7 +26,7 @@ export function neededSchema(row: OwnerRow): number {
 
 /**
  * The schema of the row of a Source: a version that knows git over HTTPS alone cannot poll another upstream, one that does
- * not know signatures would package what nobody verified, one that does not know filters or immutable tags would follow another tag, one that does not know inclusions would leave out
+ * not know signatures would package what nobody verified, one that does not know filters, full names of references or immutable tags would follow something else, one that does not know inclusions would leave out
  * their files, and one that does not know the end of a suspension would never
  * poll it again.
  */
@@ -40,7 +40,7 @@ export function sourceSchema(row: Pick<SourceRow, "operations" | "spec">): numbe
 function isNewGit({ credentials, verify, ref }: GitUpstream): boolean {
   return (
     verify !== undefined ||
-    ref?.tagFilter !== undefined ||
+    (ref?.tagFilter ?? ref?.name) !== undefined ||
     !(credentials === undefined || credentials.kind === "basic" || credentials.kind === "bearer")
   );
 }

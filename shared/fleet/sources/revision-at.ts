@@ -1,6 +1,7 @@
 /** The revision that a text of a template means: how it is recognised, and how a Source is asked for it. Pure. */
 import { followsTags, ociTag, type SourceSpec, uploadVersion, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import { plainVersion, wholeVersion } from "#shared/fleet/sources/pinned-revision.ts";
+import { type GitReference, namesTags } from "#shared/source/git-ref-schema.ts";
 import { commitIn } from "#shared/source/git-reference.ts";
 
 const wholeCommit = /^(?:(.+)@)?(?:sha1:)?([0-9a-f]{40})$/;
@@ -31,9 +32,11 @@ export function specAt(spec: SourceSpec, text: string): SourceSpec | string {
     if (git.ref?.branch === text) return "it is the branch that the Source follows; leave revision out to follow it";
     if (digest !== undefined)
       return "it is a digest, and the Source follows git; write a commit with all of its 40 digits, or a tag";
-    if (commit === undefined) return { ...spec, git: { ...git, ref: { tag: text } } };
+    if (git.ref?.name === text && !namesTags(git.ref))
+      return "it is the reference that the Source follows; leave revision out to follow it";
+    if (commit === undefined) return { ...spec, git: { ...git, ref: tagReference(text) } };
     if (!isOfTag) return { ...spec, git: { ...git, ref: { commit } } };
-    if (name !== undefined) return { ...spec, git: { ...git, ref: { tag: name } } };
+    if (name !== undefined) return { ...spec, git: { ...git, ref: tagReference(name) } };
     return "it is not stored, and spec.git.verify of the Source verifies tags, and a commit has none; write the tag";
   }
   if (helm !== undefined) {
@@ -49,4 +52,9 @@ export function specAt(spec: SourceSpec, text: string): SourceSpec | string {
   if (external !== undefined && uploadVersion.safeParse(version).success)
     return { ...spec, external: { ...external, version } };
   return "it is not stored, and its upstream has only what it has now; name a stored revision, or leave revision out";
+}
+
+/** @param name - of a tag, as the history or a person writes it. */
+function tagReference(name: string): GitReference {
+  return name.startsWith("refs/") ? { name } : { tag: name };
 }

@@ -175,6 +175,13 @@ describe.skipIf(!hasKeygen)("a Source that verifies tags (with ssh-keygen)", () 
     expect(at.fetched).toHaveLength(2);
   });
 
+  test("a signed tag that the Source names in full is stored [source.verify.tag]", async () => {
+    const oid = at.made.commit("a: 1");
+    at.made.tag("v1.0.0", bot);
+    await at.world.put(specOf("Tag", [bot], { name: "refs/tags/v1.0.0" }));
+    expect((await at.world.resolve()).status.artifact?.revision).toBe(`refs/tags/v1.0.0@sha1:${oid}`);
+  });
+
   test("a lightweight tag is refused, until a signed tag takes its place at the same commit [source.verify.lightweight]", async () => {
     at.made.commit("a: 1", bot);
     at.made.tag("v1.0.0", "lightweight");

@@ -10,6 +10,7 @@ const listed = [
   { ref: "refs/tags/v1.0.0", oid: "t1", peeled: "c4" },
   { ref: "refs/tags/v1.1.0", oid: "c5" },
   { ref: "refs/tags/app/2.0.0", oid: "c6" },
+  { ref: "refs/pull/420/head", oid: "c7" },
 ];
 
 const found: readonly (readonly [ref: GitReference | undefined, revision: string])[] = [
@@ -23,12 +24,16 @@ const found: readonly (readonly [ref: GitReference | undefined, revision: string
   [{ semver: "*", tagPrefix: "app/" }, "app/2.0.0@sha1:c6"],
   [{ semver: "*", tagFilter: "^v1\\.0" }, "v1.0.0@sha1:c4"],
   [{ semver: "*", tagPrefix: "app/", tagFilter: "^app/" }, "app/2.0.0@sha1:c6"],
+  [{ name: "refs/pull/420/head" }, "refs/pull/420/head@sha1:c7"],
+  [{ name: "refs/heads/feature/x" }, "refs/heads/feature/x@sha1:c3"],
+  [{ name: "refs/tags/v1.0.0" }, "refs/tags/v1.0.0@sha1:c4"],
   [{ commit: "abc" }, "sha1:abc"],
 ];
 
 const missing: readonly (readonly [ref: GitReference, message: string])[] = [
   [{ branch: "mai" }, "the repository has no refs/heads/mai; push it, or correct spec.git.ref"],
   [{ tag: "v1" }, "the repository has no refs/tags/v1; push it, or correct spec.git.ref"],
+  [{ name: "refs/pull/42" }, "the repository has no refs/pull/42; push it, or correct spec.git.ref"],
   [{ semver: ">=3" }, "no tag matches >=3 among 3 tags; push one, or widen spec.git.ref.semver"],
   [
     { semver: "*", tagPrefix: "web/" },

@@ -360,6 +360,7 @@ spec: {interval: 10m, path: ./deploy, prune: true, sourceRef: {kind: OCIReposito
   test.each([
     ["nothing", "", { branch: "master" }],
     ["a branch by its full name", "ref: {name: refs/heads/main}", { branch: "main" }],
+    ["a reference of a pull request", "ref: {name: refs/pull/420/head}", { name: "refs/pull/420/head" }],
     ["a tag by its full name", "ref: {name: refs/tags/v1, branch: main}", { tag: "v1" }],
   ])("a GitRepository that names %s becomes a Source that follows the same", (_what, ref, expected) => {
     const { documents } = said(`

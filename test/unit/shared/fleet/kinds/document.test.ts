@@ -147,7 +147,7 @@ describe("an invalid document", () => {
       "two references [source.reference.one]",
       source({ git: { url: "https://git.example/app", ref: { branch: "a", tag: "b" } } }),
       [
-        "spec.git.ref: needs exactly one of branch, tag, semver or commit (leave ref out to follow the remote's HEAD) (got the fields branch, tag)",
+        "spec.git.ref: needs exactly one of branch, tag, semver, name or commit (leave ref out to follow the remote's HEAD) (got the fields branch, tag)",
       ],
     ],
     [

@@ -11,10 +11,11 @@ test("the version before can read a Source of git, and not one whose signatures 
   expect(schemaOf({ verify: { mode: "HEAD", keys: ["ssh-ed25519 AAAA"] } })).toBe(newestRowSchema);
 });
 
-test("the version before, which knows neither filters nor immutable tags, does not read a Source that has one", () => {
+test("the version before, which knows neither filters nor immutable tags nor full names of references, does not read a Source that has one", () => {
   const schemaOf = (spec: object) => sourceSchema({ operations: {}, spec: sourceSpec.parse(spec) });
   const git = { url: "https://git.example/app", ref: { semver: "^1" } };
   expect(schemaOf({ git })).toBe(rowSchema);
   expect(schemaOf({ git, immutableTags: true })).toBe(newestRowSchema);
   expect(schemaOf({ git: { ...git, ref: { semver: "^1", tagFilter: "-rc" } } })).toBe(newestRowSchema);
+  expect(schemaOf({ git: { ...git, ref: { name: "refs/pull/420/head" } } })).toBe(newestRowSchema);
 });

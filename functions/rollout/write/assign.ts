@@ -137,7 +137,7 @@ export interface Giving extends Candidate {
 }
 
 /** Writes the assignments of a cluster, and the slot that it has for them. */
-export function giveSlot(transaction: Transaction, giving: Giving, ports: PlannerPorts): void {
+export function giveSlot(transaction: Transaction, giving: Giving, ports: PlannerPorts): SlotRow {
   const { rows, step, rollout, stage, stageRun, order, only } = giving;
   const { cluster, fleet, slot, syncs } = rows;
   const { known, now } = transaction;
@@ -154,7 +154,7 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
   if (!isKnown && fleet !== undefined)
     transaction.write({ check: keys.fleet(cluster), when: [{ attribute: "uid", equals: fleet.uid }] });
   const attempts = Object.fromEntries(written.map(({ name, desired }) => [name, desired.attempt]));
-  transaction.putSlot(
+  const given = transaction.putSlot(
     {
       cluster,
       stage,
@@ -178,6 +178,7 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
     deadline: deadline < nearest ? deadline : nearest,
     queuedUntil: queuedUntil(transaction.rolloutState.queuedUntil, now),
   });
+  return given;
 }
 
 /** No worker writes there any more until the planner assigns again. */

@@ -339,6 +339,11 @@ export interface GuardState {
 }
 
 /** The one row of an owner's rollouts: its version is a condition of every transaction of the planner. */
+export interface DownZone {
+  readonly zone: string;
+  readonly workedAt?: string;
+}
+
 export interface RolloutStateRow extends Row {
   readonly type: "RolloutState";
   readonly owner: Owner;
@@ -404,6 +409,11 @@ export interface RolloutStateRow extends Row {
   readonly served?: readonly string[];
   /** No slot reaches its deadline before this time. */
   readonly deadline?: string;
+  /**
+   * Zones that were found down, each with the time when a worker of it last ran, if any did. Until one runs again, an
+   * assignment of a cluster there is unreachable at once.
+   */
+  readonly downZones?: readonly DownZone[];
   /** Workers have begun every assignment by this time, at the pace of `queuedUntil` in `due.ts`. */
   readonly queuedUntil?: string;
   /** Number of the newest `reconcile` and `refresh` that the planner has started. */

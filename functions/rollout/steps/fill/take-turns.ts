@@ -11,6 +11,8 @@ import { advance, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { assignedAtOnce, type Candidate, decide, heldByWorker, type Step } from "#shared/fleet/rollout/decide.ts";
 import { isFull } from "#shared/fleet/rollout/holding.ts";
+import { zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** What waits for slots: the targets of a stage run, or the catch-ups. */
@@ -49,7 +51,7 @@ export async function fillFrom<Next extends Candidate>(
   ports: PlannerPorts,
 ): Promise<void> {
   for await (const page of queue.pages) {
-    await takeTurns(transaction, { page, slots, note: queue.note }, ports);
+    await takeTurns(transaction, { page, slots, note: queue.note, work }, ports);
     const hasActed = transaction.hasChanged() || transaction.messages.length > 0;
     if (!queue.goesOn(page, hasActed) || isOver(work, ports)) return;
   }
@@ -58,7 +60,7 @@ export async function fillFrom<Next extends Candidate>(
 /** Carries out each decision as far as slots and room suffice, and requests the missing renderings. */
 async function takeTurns<Next extends Candidate>(
   transaction: Transaction,
-  { page: candidates, slots, note }: Pick<Queue<Next>, "note"> & Pick<Filling, "slots"> & { page: readonly Next[] },
+  { page: candidates, slots, note, work }: Pick<Queue<Next>, "note"> & Filling & { page: readonly Next[] },
   ports: PlannerPorts,
 ): Promise<void> {
   const targets = candidates.map(({ target }) => target);
@@ -82,7 +84,9 @@ async function takeTurns<Next extends Candidate>(
         (left === 0 || (stageRun !== undefined && isFull(transaction, candidate.stage, stageRun.size)));
       if (isLast) continue;
       if (rows.slot === undefined) left--;
-      giveSlot(transaction, { ...candidate, step }, ports);
+      const given = giveSlot(transaction, { ...candidate, step }, ports);
+      // The same call takes the slot back, for clusters of other zones.
+      if (isInDownZone(rows.fleet, transaction)) work.round.slots.push(given);
     }
     if (step.do === "assign" || step.do === "leave")
       forgetAssigned(transaction, { syncs: step.leaving, as: "deselected" }, ports);
@@ -92,6 +96,10 @@ async function takeTurns<Next extends Candidate>(
     note(candidate, step);
   }
   await askRenderings(transaction, { requests, renderings: renderings.rows }, ports);
+}
+
+function isInDownZone(fleet: FleetRow | undefined, { rolloutState: { downZones = [] } }: Transaction): boolean {
+  return fleet !== undefined && downZones.some(({ zone }) => zone === zoneOfEntry(fleet));
 }
 
 /**

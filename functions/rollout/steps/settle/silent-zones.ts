@@ -1,6 +1,8 @@
 /** Clusters whose zone is down: their attempts end as unreachable, because nobody would report that. */
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
+import { defined } from "#shared/base/defined.ts";
+import { canonicalJson } from "#shared/base/json.ts";
 import type { SeenSlot } from "#shared/fleet/rollout/facts.ts";
 import { isWorkerSilent } from "#shared/fleet/rollout/judge.ts";
 import { zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
@@ -8,41 +10,63 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
 import { because } from "#shared/fleet/rows/stated-reason.ts";
 import { downFrom, downText } from "#shared/fleet/rows/zone-row.ts";
+import { slotState } from "#shared/fleet/waits/slot-state.ts";
 
 type Judged = Omit<SeenSlot, "lease">;
 
 /**
  * A cluster whose worker is silent is unreachable when no worker of its zone has run for as long as an attempt may take.
- * Otherwise the zone's workers are busy, which counts against nothing.
+ * Otherwise the zone's workers are busy, which counts against nothing. In a zone that was found down, and where no worker
+ * has run since, an assignment takes no time from clusters of other zones.
  */
 export async function withZones(
-  { at }: Pick<Transaction, "at">,
+  transaction: Transaction,
   judged: readonly Judged[],
   { isZoned = false, table }: PlannerPorts,
 ): Promise<readonly Judged[]> {
-  const silent = new Set(isZoned ? judged.filter(isWaiting).map(({ slot }) => slot.cluster) : []);
-  if (silent.size === 0) return judged;
-  const entries = await table.getMany([...silent].map(keys.fleet), { newer: "kept" });
+  const { at } = transaction;
+  const { downZones = [] } = transaction.rolloutState;
+  const waiting = isZoned ? judged.filter(isWaiting) : [];
+  const silent = waiting.filter(({ slot, syncs, clock }) => isWorkerSilent(slot, syncs, clock));
+  const asked = new Set((downZones.length > 0 ? waiting : silent).map(({ slot }) => slot.cluster));
+  if (asked.size === 0) return judged;
+  const entries = await table.getMany([...asked].map(keys.fleet), { newer: "kept" });
   const zoneOf = new Map(entries.flatMap((row) => (isNewer(row) ? [] : [[row.name, zoneOfEntry(row)] as const])));
-  const rows = await table.getMany([...new Set(zoneOf.values())].map(keys.zone), { newer: "kept" });
+  const zones = [...new Set(zoneOf.values())];
+  const rows = await table.getMany(zones.map(keys.zone), { newer: "kept" });
   const found = new Map(rows.map((row) => [keyText(row), row]));
-  return judged.map((one) => {
-    const zone = silent.has(one.slot.cluster) ? zoneOf.get(one.slot.cluster) : undefined;
-    const row = zone === undefined ? undefined : found.get(keyText(keys.zone(zone)));
+  const rowOf = (zone: string) => found.get(keyText(keys.zone(zone)));
+  const stillDown = downZones.filter(({ zone, workedAt }) => {
+    const row = rowOf(zone);
+    return !zones.includes(zone) || (row?.type === "Zone" ? row.workedAt === workedAt : row === undefined);
+  });
+  const down = new Map(stillDown.map((each) => [each.zone, each]));
+  const seen = judged.map((one) => {
+    const zone = asked.has(one.slot.cluster) ? zoneOf.get(one.slot.cluster) : undefined;
+    const row = zone === undefined ? undefined : rowOf(zone);
     // A worker of a newer version wrote such a row, so that workers run.
     if (zone === undefined || (row !== undefined && isNewer(row))) return one;
-    const from = downFrom(row, one.clock.progressSeconds);
-    if (from > at) return { ...one, downFrom: from };
+    if (!down.has(zone) || isBegunIn(one)) {
+      if (!silent.includes(one)) return one;
+      const from = downFrom(row, one.clock.progressSeconds);
+      if (from > at) return { ...one, downFrom: from };
+      down.set(zone, { zone, ...defined({ workedAt: row?.workedAt }) });
+    }
     const reason = because("ZoneDown", downText(zone, row));
-    return { ...one, verdict: { state: "Unreachable", reason }, paused: { reason, at, zone } };
+    return { ...one, verdict: { state: "Unreachable", reason }, paused: { reason, at, zone } } as const;
   });
+  const after = [...down.values()];
+  if (canonicalJson(after) !== canonicalJson(downZones))
+    transaction.edit({ downZones: after.length === 0 ? undefined : after });
+  return seen;
 }
 
-function isWaiting({ slot, syncs, clock, verdict, paused }: Judged): boolean {
-  return (
-    slot.releasing === undefined &&
-    verdict.state === "Assigned" &&
-    paused === undefined &&
-    isWorkerSilent(slot, syncs, clock)
-  );
+/** An attempt that may still begin, or go on. */
+function isWaiting({ slot, verdict, paused, clock }: Judged): boolean {
+  const isHeld = clock.pausedAt !== undefined || clock.freezing?.freeze !== undefined;
+  return slot.releasing === undefined && verdict.state === "Assigned" && paused === undefined && !isHeld;
+}
+
+function isBegunIn({ slot, syncs }: Judged): boolean {
+  return slotState(slot, syncs) !== "Assigned";
 }

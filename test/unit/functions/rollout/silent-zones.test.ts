@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
-import { begin, revise, worldOf } from "#test/support/planner-story.ts";
+import { begin, names, revise, worldOf } from "#test/support/planner-story.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
 const reason = "ZoneDown: zone spoke: no worker has run since 2026-11-21T08:00:00.000Z";
@@ -83,6 +83,52 @@ describe("the workers of a zone do not run", () => {
     await made.plan();
     expect(made.stageRun("all").phase).toBe("Passed");
   });
+});
+
+/** Rolls out to 100 clusters of `home`. @returns the planner's calls until all have it, and how often nothing went on. */
+async function callsFor(dead: number): Promise<{ calls: number; waits: number; made: PlannerWorld }> {
+  const made = await worldOf([], { progressDeadline: "10m" });
+  made.isZoned = true;
+  for (const name of names(100, "h")) await made.addCluster(name, "all");
+  for (const name of names(dead, "a")) await made.addCluster(name, "all", { zone: "spoke" });
+  await made.setGroup({ maxConcurrent: 10, maxUnreachable: "100%", progressDeadline: "10m" });
+  await begin(made);
+  let [calls, waits] = [0, 0];
+  while (Object.values(made.states()).filter((state) => state === "Succeeded").length < 100) {
+    const own = made.slots().filter(({ cluster }) => cluster.startsWith("h"));
+    await made.pulse("home");
+    for (const { cluster } of own) await made.finish(cluster);
+    if (own.length === 0) {
+      waits++;
+      made.advanceClock(600);
+      await made.pulse("home");
+    }
+    calls++;
+    await made.plan();
+  }
+  return { calls, waits, made };
+}
+
+test("a dead zone of 100 clusters takes from 100 clusters of another zone one deadline, and no further call", async () => {
+  const alone = await callsFor(0);
+  const beside = await callsFor(100);
+  expect(alone.waits).toBe(0);
+  expect(beside.waits).toBe(1);
+  expect(beside.calls).toBeLessThanOrEqual(alone.calls + 2);
+  await beside.made.plan();
+  expect(beside.made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 100, Unreachable: 100 } });
+  expect(beside.made.rolloutState().downZones).toEqual([{ zone: "spoke" }]);
+  // In the next rollout, nobody waits for the zone.
+  await revise(beside.made, "bbb");
+  expect(beside.made.slots().filter(({ cluster }) => cluster.startsWith("a"))).toEqual([]);
+  // A worker runs again: its clusters get the time of an attempt.
+  await beside.made.pulse("spoke");
+  await beside.made.observe("a000", "Reachable");
+  await beside.made.plan();
+  for (const { cluster } of beside.made.slots()) if (cluster.startsWith("h")) await beside.made.finish(cluster);
+  await beside.made.plan();
+  expect(beside.made.slots().map(({ cluster }) => cluster)).toContain("a000");
+  expect(beside.made.rolloutState().downZones).toBeUndefined();
 });
 
 describe("the workers of a zone run", () => {

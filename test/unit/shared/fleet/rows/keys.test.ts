@@ -319,6 +319,7 @@ test("partitions have names by which policies can grant them", () => {
     syncGroups: "NS#*#SyncGroup",
     syncs: "NS#*#Sync",
     clusters: "CL#*",
+    zones: "ZONE#*",
     checks: "CHECK#*",
     freezeState: "FREEZES",
     hostLimits: "LIMIT#*",

@@ -1,5 +1,5 @@
 import { KubectlV35Layer } from "@aws-cdk/lambda-layer-kubectl-v35";
-import { Aws, Duration } from "aws-cdk-lib";
+import { Aws, Duration, Fn } from "aws-cdk-lib";
 import { Architecture } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import { apiEnv } from "#functions/api/env.ts";
@@ -70,6 +70,10 @@ interface WorkerPlace {
   readonly queues: { readonly toApply: WorkQueue; readonly toApplySlow: WorkQueue };
   readonly zone: string;
   readonly network?: Network;
+  /** Public addresses of the network, where they are known. */
+  readonly addresses?: readonly string[];
+  /** Of a network that existed before. */
+  readonly securityGroups?: readonly string[];
   /** The other zones, for `home`. */
   readonly others?: readonly string[];
   readonly trustedRole: { readonly arn?: string };
@@ -539,7 +543,10 @@ export class Wiring extends Construct {
     render.workOn(toRender, { batchSize: 1, maxConcurrency: bounds.render });
 
     // rollout -> apply: one cluster's worker, of which each zone has its own
-    const workerOf = (place: Construct, { queues, zone, network, others = [], trustedRole }: WorkerPlace) =>
+    const workerOf = (
+      place: Construct,
+      { queues, zone, network, others = [], addresses = [], securityGroups = [], trustedRole }: WorkerPlace,
+    ) =>
       new StarlingFunction(place, "Apply", {
         folder: "apply",
         env: applyEnv,
@@ -571,6 +578,8 @@ export class Wiring extends Construct {
           STARLING_QUEUE_REPORT: toReport.send(),
           STARLING_ZONE: plain(zone),
           ...(others.length === 0 ? {} : { STARLING_ZONES: plain(others.join(",")) }),
+          ...(addresses.length === 0 ? {} : { STARLING_ZONE_ADDRESSES: plain(Fn.join(",", [...addresses])) }),
+          ...(securityGroups.length === 0 ? {} : { STARLING_ZONE_SECURITY_GROUPS: plain(securityGroups.join(",")) }),
         },
         namedByRows: [
           {
@@ -599,7 +608,10 @@ export class Wiring extends Construct {
     });
     const zoneWorkers = zones.map(({ setting, place, ...queues }) => {
       const { network, addresses } = new ZoneNetwork(place, "Network", setting);
-      const worker = workerOf(place, { queues, zone: setting.name, network, trustedRole: {} });
+      const worker = workerOf(place, {
+        ...{ queues, zone: setting.name, network, addresses, trustedRole: {} },
+        ...defined({ securityGroups: setting.securityGroups }),
+      });
       return { name: setting.name, queues, worker, addresses };
     });
     this.zones = zoneWorkers.map(({ name, worker, addresses }) => ({

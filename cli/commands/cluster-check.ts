@@ -13,6 +13,7 @@ import { defined } from "#shared/base/defined.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterObject } from "#shared/fleet/api/objects.ts";
 import { type CheckResult, type ClusterCheck, type LinkFinding, resultOf } from "#shared/fleet/cluster-links.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 
 export interface CheckOptions {
   readonly all?: boolean;
@@ -20,6 +21,12 @@ export interface CheckOptions {
   /** Read the trust policy of roles that refuse Starling, with the caller's own rights. */
   readonly asMe?: boolean;
   readonly assumeRole?: string;
+}
+
+interface Asked {
+  readonly id: string;
+  /** Absent from an API that knows no zones. */
+  readonly zone?: string;
 }
 
 /** One cluster of the answer, in the form of `-o json`. */
@@ -72,14 +79,14 @@ async function clustersOf(session: Session, { selector }: CheckOptions): Promise
 async function checkOne(session: Session, cluster: string): Promise<CheckedCluster> {
   const path = `${pathOfObject({ kind: "Cluster", name: cluster }, "")}/check`;
   const begun = session.io.now().getTime();
-  const ask = () => session.api.call<{ readonly id: string }>({ method: "POST", path });
+  const ask = () => session.api.call<Asked>({ method: "POST", path });
   for (let [asked, askedAt] = [await ask(), begun]; ; ) {
     const { answer } = await session.api.call<{ readonly answer?: ClusterCheck }>({ method: "GET", path });
     if (answer?.id === asked.id) {
       return { cluster, result: resultOf(answer.links), checkedAt: answer.at, links: answer.links };
     }
     const now = session.io.now().getTime();
-    if (now - begun > patienceMs) return untaken(cluster);
+    if (now - begun > patienceMs) return untaken(cluster, asked.zone);
     if (now - askedAt > askAgainMs) [asked, askedAt] = [await ask(), now];
     await session.pause(pollMs);
   }
@@ -101,13 +108,19 @@ async function followedInto(session: Session, found: CheckedCluster, accounts: E
   return { ...found, links };
 }
 
-/** The finding for a check that the apply function did not run in time. */
-function untaken(cluster: string): CheckedCluster {
-  const message = `the apply function has not run the check within ${patienceMs / 1000} s`;
-  const remedy =
-    "check the oldest message, the dead letters and the errors of apply on the dashboard: `starling doctor`";
+/** The finding for a check that no worker of the cluster's zone ran in time. */
+function untaken(cluster: string, zone = homeZone): CheckedCluster {
+  const message = `no worker of the zone ${zone} has run the check within ${patienceMs / 1000} s`;
+  const remedy = `check the oldest message, the dead letters and the errors of the zone's function apply on the dashboard: \`starling doctor\`${networkHint(zone)}`;
   const finding = { link: "cluster", state: "unknown", code: "NotTaken", message, remedy } as const;
   return { cluster, result: "unknown", links: [finding] };
+}
+
+/** A function that has no way to the table, the queues and the blobs cannot answer. */
+function networkHint(zone: string): string {
+  return zone === homeZone
+    ? ""
+    : "; in subnets without a NAT gateway, the zone needs endpoints for DynamoDB, S3, SQS, STS and EKS";
 }
 
 function print(session: Session, items: readonly CheckedCluster[]): void {

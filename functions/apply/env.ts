@@ -16,5 +16,9 @@ export const applyEnv = z.object({
   STARLING_ZONE: z.string().min(1),
   /** In `home`: the other zones of the installation, separated by commas. Absent in other zones, or for none. */
   STARLING_ZONES: z.string().min(1).optional(),
+  /** In a zone with a VPC of its own: the public addresses from which its requests come, separated by commas. */
+  STARLING_ZONE_ADDRESSES: z.string().min(1).optional(),
+  /** In a zone in subnets that existed before: its security groups, separated by commas. */
+  STARLING_ZONE_SECURITY_GROUPS: z.string().min(1).optional(),
 });
 export type ApplyEnv = z.infer<typeof applyEnv>;

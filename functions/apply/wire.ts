@@ -36,9 +36,15 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
   };
   const access = new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation });
   const connector = connectorBy(access);
+  const zone = {
+    own: env.STARLING_ZONE,
+    others: env.STARLING_ZONES?.split(",") ?? [],
+    addresses: env.STARLING_ZONE_ADDRESSES?.split(",") ?? [],
+    ...defined({ securityGroups: env.STARLING_ZONE_SECURITY_GROUPS?.split(",") }),
+  };
   const newWay = () => {
     const eks = access.withoutMemory();
-    return { eks, connector: connectorBy(eks), clock };
+    return { eks, connector: connectorBy(eks), clock, zone };
   };
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
@@ -56,7 +62,7 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     connector,
     newAddress: (cluster: ClusterRow) => connector.newAddress(cluster),
     installation,
-    zone: { own: env.STARLING_ZONE, others: env.STARLING_ZONES?.split(",") ?? [] },
+    zone,
   };
   const pulse = zonePulse(ports);
   const work = async (lane: Lane, { cluster, receives, sentAt }: Woken, context: InvocationContext) => {

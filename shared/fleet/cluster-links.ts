@@ -2,10 +2,11 @@
 
 /**
  * Links in order: a link is checked when those before it hold. A cluster with an endpoint has `secret` instead of the
- * first four.
+ * four before it. Only a cluster outside of the zone `home` has `zone`.
  */
 export const clusterLinks = [
   "cluster",
+  "zone",
   "role",
   "externalId",
   "region",

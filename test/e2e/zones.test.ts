@@ -1,6 +1,7 @@
 /** Clusters are worked on by the workers of their zones, and by no others. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ClusterCheck } from "#shared/fleet/cluster-links.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
 
 /** The clusters of the messages that each function got. */
@@ -35,6 +36,17 @@ function configMap(color: string): string {
   return JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "web", namespace }, data: { color } });
 }
 
+/** What `starling cluster check` gets: the check that the workers of the cluster's zone made. */
+async function checkOf(cluster: string) {
+  const path = `/v1/clusters/${cluster}/check`;
+  const asked = await world.session.call<{ readonly id: string; readonly zone?: string }>("POST", path);
+  const { links } = await world.waitFor("the check", async () => {
+    const { answer } = await world.session.call<{ readonly answer?: ClusterCheck }>("GET", path);
+    return answer?.id === asked.id && answer;
+  });
+  return { zone: asked.zone, links: links.map(({ link, state, value }) => `${link} ${state} ${value}`) };
+}
+
 const namespaceFile = JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
 
 test("each cluster is worked on in its zone, from the first assignment to checks that the tick asks for", async () => {
@@ -61,4 +73,17 @@ test("each cluster is worked on in its zone, from the first assignment to checks
     "apply-fixed": ["c2"],
     "apply-spoke": ["c3"],
   });
+  worked.clear();
+  expect(await checkOf("c1")).toEqual({ zone: "home", links: expect.not.arrayContaining(["zone ok home"]) });
+  expect(await checkOf("c2")).toEqual({ zone: "fixed", links: expect.arrayContaining(["zone ok fixed"]) });
+  expect(await checkOf("c3")).toEqual({ zone: "spoke", links: expect.arrayContaining(["zone ok spoke"]) });
+  expect(worked.get("apply-fixed")).toEqual(new Set(["c2"]));
+});
+
+test("the workers of a zone know the addresses and the security groups of its network", () => {
+  const environmentOf = (name: string) =>
+    world.machine.plan.functions.find(({ functionName }) => functionName === name)?.environment ?? {};
+  expect(environmentOf("apply")).not.toHaveProperty("STARLING_ZONE_ADDRESSES");
+  expect(environmentOf("apply-fixed")).toMatchObject({ STARLING_ZONE_ADDRESSES: { Ref: expect.any(String) } });
+  expect(environmentOf("apply-spoke")).toMatchObject({ STARLING_ZONE_SECURITY_GROUPS: "sg-0a1b2c3d4e5f60718" });
 });

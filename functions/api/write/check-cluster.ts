@@ -5,6 +5,7 @@ import { defined } from "#shared/base/defined.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import type { ClusterCheck } from "#shared/fleet/cluster-links.ts";
 import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
+import { zoneOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { expiryOf } from "#shared/fleet/rows/expiry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { isNewer, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -16,8 +17,10 @@ const keptSeconds = 86_400;
 const maxTries = 5;
 
 export interface CheckAsked {
-  /** Time that the answer will have. */
+  /** Id that the answer will have. */
   readonly id: string;
+  /** The zone whose workers check. Absent for a Cluster that only a newer version can read. */
+  readonly zone?: string;
 }
 
 /**
@@ -27,12 +30,14 @@ export interface CheckAsked {
  */
 export async function askCheck(ports: ApiPorts, cluster: string, caller: Caller): Promise<CheckAsked> {
   const { table, clock, ids, sender } = ports;
-  if ((await readRow(table, keys.cluster(cluster))) === undefined) throw noSuchCluster(cluster);
+  const asked = await readRow(table, keys.cluster(cluster));
+  if (asked === undefined) throw noSuchCluster(cluster);
+  const place = isNewer(asked) ? {} : { zone: zoneOf(asked) };
   for (let attempt = 1; attempt <= maxTries; attempt++) {
     const before = await table.get(keys.check(cluster));
     const now = clock.now();
     const waits = before !== undefined && before.answer?.id !== before.asked.id;
-    if (waits && Date.parse(before.asked.at) + patienceMs > now.getTime()) return { id: before.asked.id };
+    if (waits && Date.parse(before.asked.at) + patienceMs > now.getTime()) return { id: before.asked.id, ...place };
     const row: CheckRow = {
       ...keys.check(cluster),
       type: "Check",
@@ -49,7 +54,7 @@ export async function askCheck(ports: ApiPorts, cluster: string, caller: Caller)
       throw error;
     }
     await sender.send([{ to: "apply", cluster, check: true }]);
-    return { id: row.asked.id };
+    return { id: row.asked.id, ...place };
   }
   throw refusal("Conflict", `many ask for a check of Cluster ${cluster} at once; try again`);
 }

@@ -5,13 +5,14 @@ import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
 import { kubeLinks } from "#functions/apply/check/kube-links.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { type ClusterLink, clusterLinks, type LinkFinding } from "#shared/fleet/cluster-links.ts";
-import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
+import { specOf, zoneOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 
 /** @returns a finding for each link that this Cluster has, in the order of the way. */
 export async function followLinks(cluster: ClusterRow, way: CheckedWay): Promise<readonly LinkFinding[]> {
   const found: LinkFinding[] = [];
-  for (const step of [specLink, awsLinks, kubeLinks]) {
+  for (const step of [specLink, zoneLink, awsLinks, kubeLinks]) {
     found.push(...(await step(cluster, way)));
     if (found.some(({ state }) => state === "broken" || state === "unknown")) break;
   }
@@ -32,10 +33,21 @@ async function specLink(cluster: ClusterRow, { connector }: CheckedWay): Promise
   }
 }
 
+/** Another zone's workers do not get this far: only a zone that does not exist is unknown here. */
+async function zoneLink(cluster: ClusterRow, { zone: { own, others } }: CheckedWay): Promise<readonly LinkFinding[]> {
+  const value = zoneOf(cluster);
+  if (value === own) return [{ link: "zone", state: "ok", value }];
+  const message = `spec.access.zone names a zone that the installation does not have; it has ${[homeZone, ...others].join(", ")}`;
+  const remedy = `add ${value} to the setting zones and deploy, or correct spec.access.zone of Cluster ${cluster.name}`;
+  return [{ link: "zone", state: "broken", value, code: "ZoneNotFound", message, remedy }];
+}
+
 function linksOf(cluster: ClusterRow): readonly ClusterLink[] {
   const spec = specOf(cluster);
   const others: readonly ClusterLink[] =
     spec.eks === undefined ? ["region", "role", "externalId", "eks", "accessEntry"] : ["secret"];
   const roleless: readonly ClusterLink[] = spec.access?.role === undefined ? ["role", "externalId"] : [];
-  return clusterLinks.filter((link) => !others.includes(link) && !roleless.includes(link));
+  const homely: readonly ClusterLink[] = zoneOf(cluster) === homeZone ? ["zone"] : [];
+  const absent = new Set([...others, ...roleless, ...homely]);
+  return clusterLinks.filter((link) => !absent.has(link));
 }

@@ -2,6 +2,7 @@
 
 import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
 import { grantedLink } from "#functions/apply/check/granted-link.ts";
+import { endpointRemedy, networkRemedy } from "#functions/apply/check/network-remedy.ts";
 import type { EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
@@ -61,7 +62,10 @@ async function unanswered(error: unknown, asked: Unanswered): Promise<readonly L
   if (error instanceof KubeError && error.status !== undefined) {
     return [{ link: "network", state: "unknown", value: server, ...reported, remedy: "check again in a minute" }];
   }
-  const remedy = await networkRemedy(reported.code, { target, way });
+  const remedy =
+    target === undefined
+      ? endpointRemedy(way.zone)
+      : networkRemedy({ code: reported.code, zone: way.zone, target, endpoint: await way.eks.endpoint(target) });
   return [{ link: "network", state: "broken", value: server, ...reported, remedy }];
 }
 
@@ -96,29 +100,6 @@ async function unknownPrincipal(
   const principal = target.role === undefined ? "ARN of output ApplyRole" : quoted(target.role.arn);
   const remedy = `aws eks create-access-entry --cluster-name ${name} --region ${region} --principal-arn ${principal} --kubernetes-groups starling`;
   return { ...found, message: `no access entry of ${name} names the role: ${message}`, remedy };
-}
-
-/** The value of `publicAccessCidrs` that excludes nobody. */
-const everywhere = "0.0.0.0/0";
-
-async function networkRemedy(
-  code: string,
-  { target, way }: { readonly target: EksTarget | undefined; readonly way: CheckedWay },
-): Promise<string> {
-  if (target === undefined) return "correct spec.endpoint: server, caData and tlsServerName are what is connected to";
-  const { name, region } = target.cluster;
-  const { publicAccess, publicCidrs = [] } = await way.eks.endpoint(target);
-  const open = `aws eks update-cluster-config --name ${name} --region ${region} --resources-vpc-config endpointPublicAccess=true,publicAccessCidrs=0.0.0.0/0`;
-  if (publicAccess === false) {
-    return `its endpoint is private, and Starling's functions run outside of every VPC: they reach a public endpoint only, which lets nobody in without IAM and RBAC: ${open}`;
-  }
-  if (!publicCidrs.includes(everywhere)) {
-    return `its public endpoint lets in ${publicCidrs.join(", ")} only, and Starling's functions have no fixed address that could be added: let everybody ask, which lets nobody in without IAM and RBAC: ${open}`;
-  }
-  if (code === "InvalidAuthority" || code.startsWith("ERR_TLS") || code.includes("CERT")) {
-    return `another server than ${name} answers there: look for a proxy in between, and compare certificateAuthority of \`aws eks describe-cluster --name ${name} --region ${region}\``;
-  }
-  return `its public endpoint lets everybody ask, and did not answer: look at the cluster's health with aws eks describe-cluster --name ${name} --region ${region} --query cluster.health, and check again in a minute`;
 }
 
 async function identityLink(cluster: ClusterRow, client: ClusterClient): Promise<LinkFinding> {

@@ -3,7 +3,8 @@
  * writes the observations, and releases the lease. It never waits: a delayed message or the tick checks again what is
  * not ready.
  */
-import type { ClusterConnector, WorkerPorts, WorkerZone } from "#functions/apply/cluster/worker-ports.ts";
+import { isElsewhere } from "#functions/apply/cluster/is-elsewhere.ts";
+import type { ClusterConnector, WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { HeldLease, leaseEnd } from "#functions/apply/lease/held-lease.ts";
 import { abandonLease, acquireInCommonLane, acquireLease, reportFailure } from "#functions/apply/lease/lease.ts";
 import { commitAndRelease } from "#functions/apply/worker/commit.ts";
@@ -12,9 +13,6 @@ import { type ClusterReading, readCluster } from "#functions/apply/worker/read-c
 import { renewClusterBlobs } from "#functions/apply/worker/renew-cluster-blobs.ts";
 import { noTurns, type TurnsTaken, takeSyncTurns } from "#functions/apply/worker/take-sync-turns.ts";
 import { defined } from "#shared/base/defined.ts";
-import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
-import { zoneOf } from "#shared/fleet/rows/cluster-entry.ts";
-import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { isSlow, type PlaceUse, stayMs } from "#shared/fleet/rows/place-use.ts";
 import { type Routine, routineAfter, routineOf } from "#shared/fleet/rows/routine.ts";
 import { distinctMessages, type Message } from "#shared/messages.ts";
@@ -140,16 +138,6 @@ async function onePass(name: string, pass: Pass): Promise<PassResult> {
   lease.routine = routineNow(reading, { ...taken, name, begun });
   const released = await commitAndRelease(taken.pending, lease, ports.table);
   return { released, unfinished: taken.isMore || taken.stopped === "late" || lease.keptWaiting };
-}
-
-/**
- * Whether the workers of another zone reach the cluster: it moved there after the message was sent. Its rows stay due,
- * and the next tick wakes the right workers. A zone that the installation does not have is none: `home` reports it.
- */
-function isElsewhere(cluster: ClusterRow | undefined, { own, others }: WorkerZone): boolean {
-  if (cluster === undefined) return false;
-  const zone = zoneOf(cluster);
-  return zone !== own && (own !== homeZone || others.includes(zone));
 }
 
 async function workThrough(reading: ClusterReading, pass: Pass, begun: Date): Promise<TurnsTaken> {

@@ -33,6 +33,8 @@ export interface Terminal {
   readonly columns?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly interrupted?: AbortSignal;
+  /** The clock of the person's machine. */
+  readonly now?: () => Date;
   /** Called with all output so far. */
   readonly onOut?: (out: string) => void;
 }
@@ -144,7 +146,7 @@ export async function startCliFixtureOver<T extends Table>(
           err += question;
           return terminal.answer ?? "";
         },
-        now: () => new Date(),
+        now: terminal.now ?? (() => new Date()),
         interrupted: terminal.interrupted ?? new AbortController().signal,
       };
       const code = await runCli(argv, io);

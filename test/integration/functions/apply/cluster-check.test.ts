@@ -3,6 +3,7 @@
 import { type ClusterConnection, type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { answerCheck } from "#functions/apply/check/answer-check.ts";
+import type { CheckedZone } from "#functions/apply/check/checked-way.ts";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
 import type { AccessEntry, EksCluster } from "#local/aws/eks/eks-register.ts";
@@ -89,14 +90,15 @@ function without(binding: string): Promise<unknown> {
   return asAdmin((admin) => admin.raw("DELETE", `${rbacPath}/clusterrolebindings/${binding}`));
 }
 
+const home: CheckedZone = { own: "home", others: [], addresses: [] };
 let asked = 0;
 
 /** Asks as the function api does. A sandbox of the function apply that knows the cluster answers. */
-async function check(of: ClusterSpec = spec, row = clusterRow(of)): Promise<readonly LinkFinding[]> {
+async function check(of: ClusterSpec = spec, row = clusterRow(of), zone = home): Promise<readonly LinkFinding[]> {
   asked += 1;
   const access = world.access();
   const connectorBy = (eks: typeof access) =>
-    new KubeConnector({ secrets: { read: () => secret() }, eks, clock: world.clock, installation, zone: "home" });
+    new KubeConnector({ secrets: { read: () => secret() }, eks, clock: world.clock, installation, zone: zone.own });
   const put: CheckRow = {
     ...keys.check("c1"),
     type: "Check",
@@ -107,7 +109,7 @@ async function check(of: ClusterSpec = spec, row = clusterRow(of)): Promise<read
   await table.write([{ put: row }, { put }]);
   const newWay = () => {
     const eks = access.withoutMemory();
-    return { eks, connector: connectorBy(eks), clock: world.clock };
+    return { eks, connector: connectorBy(eks), clock: world.clock, zone };
   };
   await answerCheck("c1", { table, newWay });
   // The second call finds the answer and sends no request.
@@ -254,13 +256,23 @@ const broken: readonly Broken[] = [
     what: "an allow-list, which cannot have addresses of Starling's functions",
     spoil: () => setCluster({ endpoint: "https://127.0.0.1:9", publicCidrs: ["203.0.113.0/24", "198.51.100.7/32"] }),
     ...{ link: "network", code: "ECONNREFUSED" },
-    says: ["203.0.113.0/24, 198.51.100.7/32 only", "no fixed address", "publicAccessCidrs=0.0.0.0/0"],
+    says: [
+      "203.0.113.0/24, 198.51.100.7/32 only",
+      "no fixed address",
+      'setting zones: [{"name": "fixed", "vpc": {}}]',
+      "publicAccessCidrs=0.0.0.0/0",
+    ],
   },
   {
     what: "an address in a private network",
     spoil: () => setCluster({ endpoint: "https://127.0.0.1:9", publicAccess: false }),
     ...{ link: "network", code: "ECONNREFUSED" },
-    says: ["its endpoint is private", "outside of every VPC", "endpointPublicAccess=true,publicAccessCidrs=0.0.0.0/0"],
+    says: [
+      "its endpoint is private",
+      "the zone home",
+      "spec.access.zone",
+      "endpointPublicAccess=true,publicAccessCidrs=0.0.0.0/0",
+    ],
   },
   {
     what: "another server at the address",
@@ -381,8 +393,73 @@ describe("a broken link", () => {
       asked: { id: "a", at: "2026-11-23T08:00:00.000Z", by: "ana" },
     };
     await table.write([{ put }]);
-    await answerCheck("c1", { table, newWay: () => ({ clock: world.clock }) as never });
+    await answerCheck("c1", { table, newWay: () => ({ clock: world.clock, zone: home }) as never });
     expect((await table.get(keys.check("c1")))?.answer?.links).toMatchObject([{ link: "cluster", code: "NotFound" }]);
+  });
+});
+
+describe("in a zone", () => {
+  const fixed: CheckedZone = { own: "fixed", others: [], addresses: ["198.51.100.7", "198.51.100.8"] };
+  const spoke: CheckedZone = { own: "spoke", others: [], addresses: [], securityGroups: ["sg-0a1b2c3d4e5f60718"] };
+  const unreached = "https://127.0.0.1:9";
+
+  /** The remedy of the zone's workers for the network of a cluster that they do not reach. */
+  async function networkFrom(zone: CheckedZone, cluster: Partial<EksCluster>): Promise<string | undefined> {
+    setCluster({ endpoint: unreached, ...cluster });
+    const zoned = { ...spec, access: { ...spec.access, zone: zone.own } };
+    const links = await check(zoned, clusterRow(zoned), zone);
+    const named = links.filter(({ link }) => link === "zone").map(({ value }) => value);
+    expect(named).toEqual(zone.own === "home" ? [] : [zone.own]);
+    return links.find(({ link }) => link === "network")?.remedy;
+  }
+
+  test("the remedy for an allow-list is the command that adds the zone's addresses to those that are there", async () => {
+    expect(await networkFrom(fixed, { publicCidrs: ["203.0.113.0/24", "198.51.100.8/31"] })).toBe(
+      "its public endpoint lets in 203.0.113.0/24, 198.51.100.8/31 only, and the zone fixed comes from 198.51.100.7 and 198.51.100.8: " +
+        "aws eks update-cluster-config --name spoke --region eu-west-1 --resources-vpc-config endpointPublicAccess=true,publicAccessCidrs=203.0.113.0/24,198.51.100.8/31,198.51.100.7/32",
+    );
+    expect(await networkFrom(fixed, { publicCidrs: ["198.51.100.0/24"] })).toContain("did not answer");
+  });
+
+  test("the remedy for a private endpoint depends on whether the zone's network may lead there", async () => {
+    expect(await networkFrom(fixed, { publicAccess: false })).toContain(
+      "publicAccessCidrs=198.51.100.7/32,198.51.100.8/32",
+    );
+    const remedy = await networkFrom(spoke, { publicAccess: false });
+    for (const part of [
+      "route tables",
+      "aws ec2 describe-security-groups --group-ids sg-0a1b2c3d4e5f60718",
+      "cluster security group lets in port 443",
+    ])
+      expect(remedy).toContain(part);
+    expect(await networkFrom({ ...home, others: ["spoke"] }, { publicAccess: false })).toContain(
+      "take one of the zones spoke",
+    );
+  });
+
+  test("workers leave the check of a cluster that moved to another zone to that zone's workers", async () => {
+    const zoned = { ...spec, access: { zone: "spoke" } };
+    const put: CheckRow = {
+      ...{ ...keys.check("c1"), type: "Check", schema: rowSchema, version: 1 },
+      asked: { id: "a", at: "2026-11-23T08:00:00.000Z", by: "ana" },
+    };
+    await table.write([{ put: clusterRow(zoned) }, { put }]);
+    for (const zone of [fixed, { ...home, others: ["spoke"] }]) {
+      await answerCheck("c1", { table, newWay: () => ({ clock: world.clock, zone }) as never });
+      expect(await table.get(keys.check("c1"))).not.toHaveProperty("answer");
+    }
+  });
+
+  test("a zone that the installation does not have is a broken link, with the zones that it has", async () => {
+    const links = await check({ ...spec, access: { zone: "gone" } }, undefined, { ...home, others: ["fixed"] });
+    expect(links.find(({ state }) => state === "broken")).toEqual({
+      link: "zone",
+      state: "broken",
+      value: "gone",
+      code: "ZoneNotFound",
+      message: "spec.access.zone names a zone that the installation does not have; it has home, fixed",
+      remedy: "add gone to the setting zones and deploy, or correct spec.access.zone of Cluster c1",
+    });
   });
 });
 

@@ -17,6 +17,7 @@ describe("a check of the connection to a cluster", () => {
     const { status, body } = await api.call("POST", path);
     expect(status).toBe(200);
     expect(api.takeMessages()).toEqual([{ to: "apply", cluster: "c1", check: true }]);
+    expect(body).toEqual({ id: expect.any(String), zone: "home" });
     const asked = { id: body.id, at: "2026-11-20T08:00:00.000Z", by: principal };
     expect(await api.table.get(keys.check("c1"))).toMatchObject({ asked, expiresAt: 1_795_248_000 });
     expect(await api.call("GET", path)).toEqual({ status: 200, body: { asked } });

@@ -19,7 +19,7 @@ export function readCommands(program: Command, add: AddCommand): void {
     .addArgument(
       new Argument(
         "<kind>",
-        "source, cluster, syncgroup, sync or rollout, separated by commas; or versions, or freezes",
+        "source, cluster, syncgroup, sync or rollout, separated by commas; or versions, freezes, or zones",
       ),
     )
     .addArgument(new Argument("[names...]", "list only these objects"))

@@ -1,5 +1,5 @@
 import { KubectlV35Layer } from "@aws-cdk/lambda-layer-kubectl-v35";
-import { Aws, Duration, Fn } from "aws-cdk-lib";
+import { Aws, Duration } from "aws-cdk-lib";
 import { Architecture } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import { apiEnv } from "#functions/api/env.ts";
@@ -28,6 +28,7 @@ import {
   secretDescriptionOf,
   secretOf,
   sourceBuckets,
+  zoneAddresses,
   zoneQueuesOf,
 } from "#infra/constructs/access.ts";
 import { ApiEntry, type ApiEntryProps } from "#infra/constructs/api-entry.ts";
@@ -72,7 +73,7 @@ interface WorkerPlace {
   readonly network?: Network;
   /** Public addresses of the network, where they are known. */
   readonly addresses?: readonly string[];
-  /** Of a network that existed before. */
+  /** The security groups of a network that existed before. */
   readonly securityGroups?: readonly string[];
   /** The other zones, for `home`. */
   readonly others?: readonly string[];
@@ -176,6 +177,7 @@ export class Wiring extends Construct {
       return {
         setting,
         place,
+        network: new ZoneNetwork(place, "Network", setting),
         toApply: new WorkQueue(place, "ToApply", { ...workers, zone }),
         toApplySlow: new WorkQueue(place, "ToApplySlow", { ...workers, zone }),
       };
@@ -294,6 +296,13 @@ export class Wiring extends Construct {
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
         ...toZones,
+        ...(zones.length === 0
+          ? {}
+          : {
+              STARLING_ZONE_ADDRESSES: zoneAddresses(
+                zones.map(({ setting: { name }, network: { addresses } }) => ({ name, addresses })),
+              ),
+            }),
         STARLING_LOG_GROUPS: logsOf(logNames),
         STARLING_INSTALLATION: plain(installationId),
         // For the state of the installation itself: starling doctor.
@@ -578,7 +587,7 @@ export class Wiring extends Construct {
           STARLING_QUEUE_REPORT: toReport.send(),
           STARLING_ZONE: plain(zone),
           ...(others.length === 0 ? {} : { STARLING_ZONES: plain(others.join(",")) }),
-          ...(addresses.length === 0 ? {} : { STARLING_ZONE_ADDRESSES: plain(Fn.join(",", [...addresses])) }),
+          ...(addresses.length === 0 ? {} : { STARLING_ZONE_ADDRESSES: plain(addresses.join(",")) }),
           ...(securityGroups.length === 0 ? {} : { STARLING_ZONE_SECURITY_GROUPS: plain(securityGroups.join(",")) }),
         },
         namedByRows: [
@@ -606,8 +615,7 @@ export class Wiring extends Construct {
       others: props.zones.map(({ name }) => name),
       trustedRole: defined({ arn: props.applyRoleArn }),
     });
-    const zoneWorkers = zones.map(({ setting, place, ...queues }) => {
-      const { network, addresses } = new ZoneNetwork(place, "Network", setting);
+    const zoneWorkers = zones.map(({ setting, place, network: { network, addresses }, ...queues }) => {
       const worker = workerOf(place, {
         ...{ queues, zone: setting.name, network, addresses, trustedRole: {} },
         ...defined({ securityGroups: setting.securityGroups }),

@@ -44,20 +44,24 @@ interface Query {
 
 export async function get(session: Session, args: readonly string[], options: GetOptions): Promise<ExitReason> {
   const [first = "", ...rest] = args;
-  const [word = "", freezeName] = first.toLowerCase().split("/");
+  const [word = "", ownName] = first.toLowerCase().split("/");
   // A freeze is not a kind: people do not apply, describe or suspend it.
   if (word === "freeze" || word === "freezes") {
     const { getFreezes } = await import("#cli/commands/freeze.ts");
-    return getFreezes(session, freezeName === undefined ? rest : [freezeName, ...rest]);
+    return getFreezes(session, ownName === undefined ? rest : [ownName, ...rest]);
   }
   if (word === "versions" || word === "version") {
     const { getVersions } = await import("#cli/commands/get-versions.ts");
     return getVersions(session, options);
   }
+  if (word === "zones" || word === "zone") {
+    const { getZones } = await import("#cli/commands/get-zones.ts");
+    return getZones(session, ownName === undefined ? rest : [ownName, ...rest], options);
+  }
   if (first.includes(",")) return getSeveral(session, first.split(","), rest, options);
   const named = first.includes("/") || rest.length > 0 ? parseNamed(args, "get") : [];
   const query = {
-    kind: named[0]?.kind ?? parseKind(first, ["freezes", "versions"]),
+    kind: named[0]?.kind ?? parseKind(first, ["freezes", "versions", "zones"]),
     names: named.map((object) => object.name),
     options: { ...options, ...canonicalState(options.state) },
   };

@@ -10,6 +10,7 @@ import { S3Uploads } from "#shared/adapters/aws/s3-uploads.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { zonedSender } from "#shared/adapters/zoned-sender.ts";
+import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 import type { ApiClients } from "#shared/lambda/api-clients.ts";
@@ -33,6 +34,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     uploads: new S3Uploads(aws.s3, env.STARLING_BUCKET),
     sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, table }),
     zones: new Set(zones.keys()),
+    zoneNetworks: parseZoneAddresses(env.STARLING_ZONE_ADDRESSES),
     clock,
     ids: randomIds,
     log: powertoolsLog("api", output),

@@ -183,6 +183,13 @@ export function zoneQueuesOf(zones: readonly { readonly name: string; readonly q
   };
 }
 
+/** The fixed addresses of each zone. */
+export function zoneAddresses(
+  zones: readonly { readonly name: string; readonly addresses: readonly string[] }[],
+): Access {
+  return plain(zones.map(({ name, addresses }) => `${name}=${addresses.join("+")}`).join(","));
+}
+
 /** The right to count the messages of a queue, without reading them. */
 export function queueLengthOf(queue: IQueue): Access {
   const statement = new PolicyStatement({ actions: ["sqs:GetQueueAttributes"], resources: [queue.queueArn] });

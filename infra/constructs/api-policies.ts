@@ -14,7 +14,7 @@ type Requests = readonly (readonly [method: string, path: string])[];
 
 /** Reads of everything but the audit log. */
 const viewing: Requests = [
-  ...["version", "whoami", "installation", "fleet", "events", "logs", "freezes"],
+  ...["version", "whoami", "installation", "fleet", "events", "logs", "freezes", "zones"],
   ...["sources", "receivers", "syncgroups", "syncs", "rollouts", "namespaces/*"],
   ...["clusters", "clusters/*", "clusterdiscoveries", "clusterdiscoveries/*", "clustervalues", "clustervalues/*"],
   ...["windows", "windows/*", "sources/*/artifacts"],

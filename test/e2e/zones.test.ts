@@ -36,7 +36,7 @@ function configMap(color: string): string {
   return JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "web", namespace }, data: { color } });
 }
 
-/** What `starling cluster check` gets: the check that the workers of the cluster's zone made. */
+/** The answer of `starling cluster check`: the check that the workers of the cluster's zone made. */
 async function checkOf(cluster: string) {
   const path = `/v1/clusters/${cluster}/check`;
   const asked = await world.session.call<{ readonly id: string; readonly zone?: string }>("POST", path);
@@ -78,6 +78,16 @@ test("each cluster is worked on in its zone, from the first assignment to checks
   expect(await checkOf("c2")).toEqual({ zone: "fixed", links: expect.arrayContaining(["zone ok fixed"]) });
   expect(await checkOf("c3")).toEqual({ zone: "spoke", links: expect.arrayContaining(["zone ok spoke"]) });
   expect(worked.get("apply-fixed")).toEqual(new Set(["c2"]));
+});
+
+test("`get zones` lists each zone with its network, its addresses, and its clusters", async () => {
+  expect(await world.session.call("GET", "/v1/zones")).toMatchObject({
+    items: [
+      { metadata: { name: "home" }, network: { type: "none", addresses: [] } },
+      { metadata: { name: "fixed" }, network: { type: "vpc", addresses: ["192.0.2.1"] } },
+      { metadata: { name: "spoke" }, network: { type: "subnets", addresses: [] } },
+    ],
+  });
 });
 
 test("the workers of a zone know the addresses and the security groups of its network", () => {

@@ -37,6 +37,7 @@ export const apiRoutes = [
   "GET /v1/events",
   "GET /v1/logs",
   "GET /v1/audit",
+  "GET /v1/zones",
   "GET /v1/freezes",
   "POST /v1/freezes/:freeze",
   "DELETE /v1/freezes/:freeze",

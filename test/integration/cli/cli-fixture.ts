@@ -5,12 +5,12 @@ import { fileURLToPath } from "node:url";
 import { runCli } from "#cli/run.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { apiHandler } from "#functions/api/http/api-handler.ts";
+import type { ApiPorts } from "#functions/api/request/api-ports.ts";
 import { Principals } from "#local/aws/iam/principals.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts";
 import { lambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 import { sharedSandbox } from "#local/aws/lambda/sandbox.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import type { Clock } from "#shared/base/clock.ts";
 import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 import type { LogLine, LogQuery, Table } from "#shared/ports.ts";
 import { healthyInstallation } from "#test/support/healthy-installation.ts";
@@ -61,14 +61,17 @@ export interface CliFixture<T extends Table = MemoryTable> {
 }
 
 /** The api function behind the local HTTP front, which verifies signatures, and a context that points at it. */
-export function startCliFixture(): Promise<CliFixture> {
-  return startCliFixtureOver(new MemoryTable());
+export function startCliFixture(settings: Settings = {}): Promise<CliFixture> {
+  return startCliFixtureOver(new MemoryTable(), new MemoryBlobStore(), settings);
 }
+
+/** The knowledge of the API besides its rows. */
+type Settings = Partial<Pick<ApiPorts, "clock" | "zoneNetworks">>;
 
 export async function startCliFixtureOver<T extends Table>(
   table: T,
   blobs = new MemoryBlobStore(),
-  clock: Clock = systemClock,
+  settings: Settings = {},
 ): Promise<CliFixture<T>> {
   const log: Record<string, unknown>[] = [];
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
@@ -78,10 +81,11 @@ export async function startCliFixtureOver<T extends Table>(
     table,
     blobs,
     sender: new MemorySender(),
-    clock,
+    clock: systemClock,
     ids: randomIds,
     installation: "starling.111122223333.eu-west-1",
     ...healthyInstallation,
+    ...settings,
     links,
     uploads: links,
     logs: { read: async (query) => linesSince(logLines, query) },

@@ -18,7 +18,7 @@ beforeEach(async () => {
   await begin(made);
   await made.finish("canary", "Failed");
   await made.plan();
-  cli = await startCliFixtureOver(made.table, made.blobs, made.clock);
+  cli = await startCliFixtureOver(made.table, made.blobs, { clock: made.clock });
 });
 afterEach(() => cli.stop());
 

@@ -15,7 +15,7 @@ afterEach(() => cli?.stop());
 
 async function open(story: Story): Promise<{ readonly made: PlannerWorld; readonly cli: CliFixture }> {
   const made = await beginning(story);
-  cli = await startCliFixtureOver(made.table, made.blobs, made.clock);
+  cli = await startCliFixtureOver(made.table, made.blobs, { clock: made.clock });
   const principalArn = "arn:aws:sts::111122223333:assumed-role/sre/ana";
   cli.principals.add({ accessKeyId: "AKTEST", secretAccessKey: "not-a-secret", principalArn });
   return { made, cli };

@@ -169,6 +169,7 @@ describe("the policies for people", () => {
     ["GET", "/v1/whoami"],
     ["GET", "/v1/clusters"],
     ["GET", "/v1/freezes"],
+    ["GET", "/v1/zones"],
     ["GET", "/v1/syncgroups?limit=10"],
     ["GET", "/v1/sources/shop/none/artifacts"],
   ];

@@ -1,0 +1,84 @@
+import { serialise } from "#cli/format/serialise.ts";
+import { formatTable } from "#cli/format/table.ts";
+import { tableStyle } from "#cli/format/table-style.ts";
+import { isData } from "#cli/output/output.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
+import type { ApiList, ClusterObject } from "#shared/fleet/api/objects.ts";
+import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
+import { zoneOf } from "#shared/fleet/rows/cluster-entry.ts";
+
+export interface ZonesOptions {
+  readonly cluster?: string;
+  readonly group?: string;
+  readonly selector?: string;
+  readonly state?: string;
+  readonly continue?: string;
+  readonly watch?: boolean;
+}
+
+/** Flags of other lists. They have no effect here, so they are refused. */
+const idleFlags = ["cluster", "group", "selector", "state", "continue", "watch"] as const;
+const allOfThem = Number.MAX_SAFE_INTEGER;
+
+/** A zone in the form of `-o json`. */
+interface CountedZone extends ZoneObject {
+  readonly clusters: { readonly total: number; readonly unreachable: number };
+}
+
+type Listed = ClusterObject | UnreadableObject<"Cluster">;
+
+/** Lists the places from which clusters are reached, with the clusters of each. */
+export async function getZones(session: Session, names: readonly string[], options: ZonesOptions): Promise<ExitReason> {
+  const idle = idleFlags.find((flag) => options[flag] !== undefined);
+  if (idle !== undefined) throw usageFailure(`--${idle} does not go with zones`, "starling get zones");
+  const { items } = await session.api.call<ApiList<ZoneObject>>({ method: "GET", path: "/v1/zones" });
+  const missing = names.find((name) => !items.some(({ metadata }) => metadata.name === name));
+  if (missing !== undefined) {
+    throw new CliFailure(`there is no zone ${missing}`, { exit: "no", next: "starling get zones" });
+  }
+  const clusters = await readList<Listed>(session, { path: "/v1/clusters", limit: allOfThem });
+  const counted = items
+    .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
+    .map((zone) => withClusters(zone, clusters.items));
+  print(session, counted);
+  return "done";
+}
+
+function withClusters(zone: ZoneObject, clusters: readonly Listed[]): CountedZone {
+  const own = clusters.flatMap((cluster) =>
+    !isUnreadable(cluster) && zoneOfObject(cluster) === zone.metadata.name ? [cluster] : [],
+  );
+  const unreachable = own.filter(({ status }) =>
+    status.conditions.some(({ type, status: holds }) => type === "Reachable" && holds === "False"),
+  );
+  return { ...zone, clusters: { total: own.length, unreachable: unreachable.length } };
+}
+
+function zoneOfObject({ spec, status }: ClusterObject): string {
+  const { discovered } = status;
+  return zoneOf(discovered === undefined ? { spec } : { spec, discovered });
+}
+
+function print(session: Session, zones: readonly CountedZone[]): void {
+  const { output } = session.options;
+  if (isData(output)) {
+    session.io.out(serialise({ kind: "ZoneList", metadata: {}, items: zones }, output));
+    return;
+  }
+  if (output === "name") {
+    for (const { metadata } of zones) session.io.out(`zone/${metadata.name}\n`);
+    return;
+  }
+  const rows = zones.map(({ metadata, network, clusters }) => [
+    metadata.name,
+    network.type,
+    network.addresses.join(",") || "-",
+    String(clusters.total),
+    String(clusters.unreachable),
+  ]);
+  const columns = ["NAME", "NETWORK", "ADDRESSES", "CLUSTERS", "UNREACHABLE"];
+  session.io.out(formatTable({ columns, rows }, tableStyle(session)));
+}

@@ -1,0 +1,65 @@
+/** `starling get zones` lists the places from which clusters are reached, and counts their clusters. */
+
+import { beforeEach, expect, test } from "vitest";
+import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
+import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { startCliFixture } from "#test/integration/cli/cli-fixture.ts";
+import { clusterRow } from "#test/support/cluster-row.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+
+const cli = forEachTest(() =>
+  startCliFixture({ zoneNetworks: parseZoneAddresses("fixed=203.0.113.7+203.0.113.8,spoke=") }),
+);
+
+/** Registers a cluster; without a zone it is in `home`. */
+async function register(name: string, { zone, answers }: { zone?: string; answers: "True" | "False" }): Promise<void> {
+  const arn = `arn:aws:eks:eu-west-1:444455556666:cluster/${name}`;
+  const conditions = [
+    { type: "Reachable", status: answers, reason: "Checked", message: "", since: "2026-11-23T08:00:00Z" } as const,
+  ];
+  const spec = { eks: { arn }, ...(zone === undefined ? {} : { access: { zone } }) };
+  const row = { ...clusterRow(spec), ...keys.cluster(name), name, status: { conditions } };
+  await cli.table.write([{ put: row }, { put: fleetRow(row) }]);
+}
+
+beforeEach(async () => {
+  await register("a", { answers: "True" });
+  await register("b", { zone: "spoke", answers: "False" });
+  await register("c", { zone: "spoke", answers: "True" });
+});
+
+test("`get zones` shows the network, the addresses and the clusters of each zone", async () => {
+  const { code, out } = await cli.run("get zones");
+  expect(code).toBe(0);
+  expect(out.split("\n").map((line) => line.trim().split(/\s+/))).toEqual([
+    ["NAME", "NETWORK", "ADDRESSES", "CLUSTERS", "UNREACHABLE"],
+    ["home", "none", "-", "1", "0"],
+    ["fixed", "vpc", "203.0.113.7,203.0.113.8", "0", "0"],
+    ["spoke", "subnets", "-", "2", "1"],
+    [""],
+  ]);
+});
+
+test("`get zone NAME -o json` prints one zone for programs", async () => {
+  const { out } = await cli.run("get zone/spoke -o json");
+  expect(JSON.parse(out).items).toEqual([
+    {
+      kind: "Zone",
+      metadata: { name: "spoke" },
+      network: { type: "subnets", addresses: [] },
+      clusters: { total: 2, unreachable: 1 },
+    },
+  ]);
+});
+
+test("a zone that does not exist, and flags of other lists, are refused", async () => {
+  expect(await cli.run("get zones nowhere")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("no zone nowhere"),
+  });
+  expect(await cli.run("get zones -l a=b")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("--selector does not go with zones"),
+  });
+});

@@ -11,6 +11,7 @@ import { rounded } from "#test/bench/figures.ts";
 import { fleetDocuments, twentyObjects } from "#test/bench/fleet-documents.ts";
 import { watchProcess } from "#test/bench/process-use.ts";
 import { embeddedVersion } from "#test/bench/server-version.ts";
+import { type BenchZones, onlyHome, threeZones } from "#test/bench/zones.ts";
 
 const defaultSizes = [10, 100, 300] as const;
 /** AWS ticks once a minute. A rollout that needs more ticks would hide lost messages. */
@@ -38,6 +39,7 @@ interface Fanout extends Figures {
   /** Calls per target from the push to the end, by service, without empty receives. */
   readonly callsPerTarget: Readonly<Record<"dynamodb" | "sqs" | "s3", number>>;
   readonly writeUnitsPerTarget: number;
+  readonly readUnitsPerTarget: number;
   /** Calls per target, by operation. */
   readonly operations: Readonly<Record<string, number>>;
 }
@@ -51,15 +53,17 @@ interface Measured {
 
 /**
  * One Sync of 20 objects, two of them Deployments, to 10, 100 and 300 clusters at once: what a target costs in calls,
- * and that it costs the same in a large fleet as in a small one.
+ * and that it costs the same in a large fleet as in a small one, and in three zones as in one.
  */
 export async function fanout({ clusters: sizes = defaultSizes, say }: BenchOptions): Promise<BenchResult> {
   const measured: Measured[] = [];
   for (const clusters of sizes) {
-    const of = await measure(clusters);
+    const of = await measure(clusters, onlyHome);
     say(`${clusters} clusters: ${JSON.stringify(of.figures)}`);
     measured.push(of);
   }
+  const inZones = await measure(sizes.at(-1) ?? 1, threeZones);
+  say(`${inZones.figures.clusters} clusters in three zones: ${JSON.stringify(inZones.figures)}`);
   const figures = measured.map((of) => of.figures);
   const largest = figures.at(-1);
   const ratios = figures
@@ -77,12 +81,25 @@ export async function fanout({ clusters: sizes = defaultSizes, say }: BenchOptio
     });
   return {
     target: `embedded ${measured.at(-1)?.version}`,
-    ratios: Object.fromEntries(ratios),
+    ratios: { ...Object.fromEntries(ratios), ...zoneRatios(inZones.figures, largest) },
     figures: Object.fromEntries([
       ...figures.map((of) => [String(of.clusters), of]),
+      [`${inZones.figures.clusters} in three zones`, inZones.figures],
+      [`ledger of ${inZones.figures.clusters} in three zones`, inZones.ledger],
       ...measured.map(({ ledger, figures: { clusters } }) => [`ledger of ${clusters}`, ledger]),
     ]),
     failures: [],
+  };
+}
+
+/** A target in three zones by one in `home` alone. */
+function zoneRatios(inZones: Fanout, atHome: Fanout | undefined): Readonly<Record<string, number>> {
+  const ratio = (figure: "writeUnitsPerTarget" | "readUnitsPerTarget") =>
+    rounded(inZones[figure] / (atHome?.[figure] ?? 0));
+  return {
+    callsPerTargetIn3Zones: rounded(total(inZones) / total(atHome)),
+    writeUnitsPerTargetIn3Zones: ratio("writeUnitsPerTarget"),
+    readUnitsPerTargetIn3Zones: ratio("readUnitsPerTarget"),
   };
 }
 
@@ -90,18 +107,24 @@ function total(of: Fanout | undefined): number {
   return Object.values(of?.callsPerTarget ?? {}).reduce((sum, calls) => sum + calls, 0);
 }
 
-async function measure(clusters: number): Promise<Measured> {
+async function measure(clusters: number, { zones, zoneAt }: BenchZones): Promise<Measured> {
   const stops: (() => Promise<void>)[] = [];
   try {
     const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
     stops.unshift(() => rm(scratch, { recursive: true, force: true }));
-    const stack = await startStack({ repositories: scratch, tickEveryMs: tickMs, capacity: "measured", account });
+    const stack = await startStack({
+      repositories: scratch,
+      tickEveryMs: tickMs,
+      capacity: "measured",
+      account,
+      ...zones,
+    });
     stops.unshift(() => stack.stop());
     // The clusters have a process of their own. Garbage of a thousand clusters slowed the functions in the same process.
     const fleet = await startFleetProcess(clusters);
     stops.unshift(() => fleet.stop());
     await registerClusters(
-      fleet.address.map((connection) => ({ connection })),
+      fleet.address.map((connection, index) => ({ connection, zone: zoneAt(index) })),
       stack.machine,
       stack.session,
     );
@@ -111,7 +134,7 @@ async function measure(clusters: number): Promise<Measured> {
     const { proxy } = stack.machine;
     const ledger = new AwsLedger(stack.machine);
     proxy.resetCalls();
-    const unitsBefore = proxy.capacity().writeUnits;
+    const unitsBefore = proxy.capacity();
     await fleet.used();
     const use = watchProcess();
     const readsBefore = ownReads;
@@ -122,6 +145,7 @@ async function measure(clusters: number): Promise<Measured> {
     const ours = use.read();
     const theirs = await fleet.used();
     const calls = costOf(proxy.calls(), { ownReads: ownReads - readsBefore });
+    const units = proxy.capacity();
     const perTarget = (service: string) =>
       rounded(sum(calls, (operation) => operation.startsWith(`${service}:`)) / clusters);
     const figures = {
@@ -133,7 +157,8 @@ async function measure(clusters: number): Promise<Measured> {
       clustersProcessorSecondsPerTarget: rounded(theirs.processorSeconds / clusters),
       clustersGarbageSecondsPerTarget: rounded(theirs.garbageSeconds / clusters),
       callsPerTarget: { dynamodb: perTarget("dynamodb"), sqs: perTarget("sqs"), s3: perTarget("s3") },
-      writeUnitsPerTarget: rounded((proxy.capacity().writeUnits - unitsBefore) / clusters),
+      writeUnitsPerTarget: rounded((units.writeUnits - unitsBefore.writeUnits) / clusters),
+      readUnitsPerTarget: rounded((units.readUnits - unitsBefore.readUnits) / clusters),
       operations: Object.fromEntries(
         Object.entries(calls).map(([operation, count]) => [operation, rounded(count / clusters)]),
       ),

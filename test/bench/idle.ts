@@ -12,6 +12,7 @@ import { median, rounded } from "#test/bench/figures.ts";
 import { billOf, type Spent, standingOf } from "#test/bench/idle-bill.ts";
 import { roundRobin } from "#test/bench/round-robin.ts";
 import { embeddedVersion } from "#test/bench/server-version.ts";
+import { threeZones } from "#test/bench/zones.ts";
 import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const defaultClusters = 20;
@@ -29,9 +30,10 @@ const gib = 1024;
 const memoryMiB: Readonly<Record<string, number>> = { apply: 1024, tick: 512 };
 
 /**
- * The ways to access clusters: by a token in a secret, or by IAM with workers in many sandboxes and a long distance.
+ * The ways to access clusters: by a token in a secret, by IAM with workers in many sandboxes and a long distance, and by a
+ * token from the workers of three zones.
  */
-const ways = ["token", "eks"] as const;
+const ways = ["token", "eks", "zones"] as const;
 type Way = (typeof ways)[number];
 /** The number of the apply function's sandboxes. Any of them may run a check. */
 const sandboxesOfEks = 20;
@@ -49,26 +51,35 @@ interface Idle {
  * docs/cost.md.
  */
 export async function idle(options: BenchOptions): Promise<BenchResult> {
-  const found = { token: await idleFleet("token", options), eks: await idleFleet("eks", options) };
-  const standing = standingOf((await synthesizeTemplates()).resources);
+  const found = {
+    token: await idleFleet("token", options),
+    eks: await idleFleet("eks", options),
+    zones: await idleFleet("zones", options),
+  };
+  const home = standingOf((await synthesizeTemplates()).resources);
+  const inZones = standingOf((await synthesizeTemplates({ ...threeZones.zones })).resources);
+  const standing = { token: home, eks: home, zones: inZones };
   const bills = ways.flatMap((way) => {
-    const { check, quiet } = found[way];
-    return fleets.map(
-      (size) =>
-        [`USD a month, ${size} clusters x 5 Syncs, by ${way}`, billOf(size, { check, quiet, standing })] as const,
-    );
+    const parts = { ...found[way], standing: standing[way] };
+    return fleets.map((size) => [`USD a month, ${size} clusters x 5 Syncs, by ${way}`, billOf(size, parts)] as const);
   });
-  const thousand = (way: Way) => billOf(1_000, { ...found[way], standing }).total;
+  const thousand = (way: Way) => billOf(1_000, { ...found[way], standing: standing[way] }).total;
+  const inZonesVsToken = (figure: "readUnits" | "writeUnits" | "sqsRequests") =>
+    rounded(found.zones.check[figure] / found.token.check[figure]);
   return {
     target: found.token.target,
     ratios: {
       usdPerMonth1000x5vs100: rounded(thousand("token") / 100),
       eksVsToken: rounded(thousand("eks") / thousand("token")),
+      readUnitsIn3Zones: inZonesVsToken("readUnits"),
+      writeUnitsIn3Zones: inZonesVsToken("writeUnits"),
+      sqsRequestsIn3Zones: inZonesVsToken("sqsRequests"),
     },
     figures: {
       ...Object.fromEntries(ways.map((way) => [`a check of a cluster, by ${way}`, found[way].check])),
       "a tick": found.token.quiet,
-      "what stands": standing,
+      "what stands": home,
+      "what stands with three zones": inZones,
       ...Object.fromEntries(bills),
     },
     failures: ways.flatMap((way) => failuresOf(way, found[way].check)),
@@ -96,6 +107,7 @@ async function idleFleet(way: Way, options: BenchOptions): Promise<Idle> {
     capacity: "measured",
     clock,
     onInvocation: (report) => reports.push(report),
+    ...(way === "zones" ? threeZones.zones : {}),
     ...(way === "eks" ? { sandboxes: roundRobin("apply", sandboxesOfEks) } : {}),
   });
   try {
@@ -125,6 +137,7 @@ async function bringInSync(
 ): Promise<void> {
   const added = Array.from({ length: clusters }, (_, index) => ({
     connection: stack.clusters.addCluster(`c-${index}`),
+    zone: way === "zones" ? threeZones.zoneAt(index) : undefined,
   }));
   await (way === "eks" ? registerEksClusters : registerClusters)(added, stack.machine, stack.session);
   if (way === "eks") {

@@ -28,8 +28,16 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["drift", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectl"]],
   ["files", [], []],
   ["footprint", [...onEmbedded, "--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
-  ["fanout", ["--clusters", "2"], []],
-  ["idle", ["--clusters", "2", "--rounds", "1"], ["eksVsToken", "usdPerMonth1000x5vs100"]],
+  [
+    "fanout",
+    ["--clusters", "3"],
+    ["callsPerTargetIn3Zones", "readUnitsPerTargetIn3Zones", "writeUnitsPerTargetIn3Zones"],
+  ],
+  [
+    "idle",
+    ["--clusters", "3", "--rounds", "1"],
+    ["eksVsToken", "readUnitsIn3Zones", "sqsRequestsIn3Zones", "usdPerMonth1000x5vs100", "writeUnitsIn3Zones"],
+  ],
   [
     "monorepo",
     ["--clusters", "1", "--objects", "3", "--rounds", "1"],

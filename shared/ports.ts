@@ -273,10 +273,18 @@ export interface GitRepository {
 export interface GitRemote {
   /** The refs whose names start with one of `prefixes`, in one listing. */
   listRefs(repository: GitRepository, prefixes: readonly string[]): Promise<readonly GitRef[]>;
-  /** The commit `oid` and the files below `paths` (`.` means all). Without paths, only the commit. */
+  /**
+   * The commit `oid` and the files below `paths` (`.` means all), without those that `ignore` and the files `.sourceignore`
+   * leave out. Without paths, only the commit.
+   */
   fetchTree(
     repository: GitRepository,
-    commit: { readonly oid: string; readonly ref?: string; readonly paths: readonly string[] },
+    commit: {
+      readonly oid: string;
+      readonly ref?: string;
+      readonly paths: readonly string[];
+      readonly ignore?: string;
+    },
   ): Promise<GitTree>;
 }
 

@@ -22,7 +22,7 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { effectiveValues, inOrder } from "#shared/fleet/effective-values.ts";
-import { foldersOf, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { folderFor, foldersOf, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import { type SourcePin, templatePins, templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { desiredPlan, type PlannedOwner, relationOf, type SourceFacts } from "#shared/fleet/rollout/desired-plan.ts";
 import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
@@ -222,14 +222,22 @@ async function instead(
   const folder = folders.get(name);
   // Neither a folder nor a fetch has the included files by itself, and a plan without them would show wrong deletions.
   const paths = found === undefined ? ["."] : foldersOf(found.spec);
-  if (folder !== undefined) return readLocalArtifact(session.io, folder, paths);
+  const ignore = found?.spec.ignore;
+  if (folder !== undefined) {
+    const whole = (found?.spec.include ?? []).map(folderFor);
+    return readLocalArtifact(session.io, folder, { paths, ignore, whole });
+  }
   const revision = revisions.get(name) ?? revisions.get("");
   if (revision === undefined) return undefined;
   const { namespace, type: kind } = desired;
   if (found === undefined)
     throw usageFailure(`Source ${name} is not known`, `-f FILE with the Source, or --source ${name}=FOLDER`);
   const owner = { namespace, kind, name: desired.name };
-  return readRevision(session, { owner, name, upstream: upstreamOf(found.spec), paths, revision }, from);
+  return readRevision(
+    session,
+    { owner, name, upstream: upstreamOf(found.spec), paths, revision, ...defined({ ignore }) },
+    from,
+  );
 }
 
 interface KnownSource extends Pick<SourceObject, "spec"> {

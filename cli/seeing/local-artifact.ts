@@ -19,28 +19,42 @@ export interface LocalArtifact {
   readonly files: readonly ListedFile[];
 }
 
+/** The part of a folder that a Source takes; the folder stands for the repository. */
+export interface LocalPart {
+  /** `.` is the whole folder. */
+  readonly paths: readonly string[];
+  /** `spec.ignore` */
+  readonly ignore?: string | undefined;
+  /** Places of the included files, which have been chosen by another Source. */
+  readonly whole?: readonly string[];
+}
+
 /**
- * @param paths - of the Source. The folder stands for the repository; `.` is the whole folder.
  * @throws CliFailure when it is not a folder, has no files in one of the paths, or has files that `resolve` refuses.
  */
 export async function readLocalArtifact(
   { cwd }: Pick<CliIo, "cwd">,
   dir: string,
-  paths: readonly string[],
+  part: LocalPart,
 ): Promise<LocalArtifact> {
   const folder = resolve(cwd, dir);
   const found = await stat(folder).catch(() => undefined);
   if (found?.isDirectory() !== true) throw usageFailure(`${dir} is not a folder`, "--source NAME=FOLDER");
-  const files = await filesOf(folder, dir, paths);
+  const { paths } = part;
+  const files = await filesOf(folder, dir, part);
   const next = "--source NAME=FOLDER, where the folder is the root of the repository";
   return artifactOf(files, { paths, revision: `folder ${dir}`, where: dir, next });
 }
 
 /** The files within the limits of `resolve`, which would refuse a commit of the folder for the same reasons. */
-async function filesOf(folder: string, dir: string, paths: readonly string[]): Promise<readonly TreeFile[]> {
+async function filesOf(
+  folder: string,
+  dir: string,
+  { paths, ignore, whole = [] }: LocalPart,
+): Promise<readonly TreeFile[]> {
   const reading = { limits: defaultGitLimits, pace: new Pace(defaultGitLimits.timeoutSeconds) };
   try {
-    return await walkTree({ root: await localTree(await realpath(folder)), paths, reading });
+    return await walkTree({ root: await localTree(await realpath(folder)), paths, ignore, whole, reading });
   } catch (error) {
     if (!(error instanceof StarlingError)) throw error;
     throw usageFailure(

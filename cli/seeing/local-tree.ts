@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
 import { type GitProcess, startGit } from "#shared/adapters/git/start-git.ts";
 import { submoduleProblem, type TreeFolder, type TreeNode } from "#shared/adapters/git/tree-node.ts";
+import { ignoreFile } from "#shared/source/ignore-rules.ts";
 
 const maxListingBytes = 64 * 1024 * 1024;
 
@@ -35,6 +36,11 @@ function folderOf(folder: string, names: Names): TreeFolder {
         const node = await nodeOf(folder, name, below);
         if (node !== undefined) yield [name, node] as const;
       }
+    },
+    async ignoreFile() {
+      const below = names.get(ignoreFile);
+      const node = below === undefined ? undefined : await nodeOf(folder, ignoreFile, below);
+      return node?.kind === "file" ? node : undefined;
     },
   };
 }

@@ -9,6 +9,7 @@ import { artifactsPath, pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import { isNotFound } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { ArtifactItem } from "#shared/fleet/api/artifact-item.ts";
@@ -42,6 +43,8 @@ export interface SourceRevisionQuery {
   readonly name: string;
   readonly upstream: Upstream;
   readonly paths: readonly string[];
+  /** `spec.ignore` */
+  readonly ignore?: string;
   /**
    * A branch, a tag, a whole reference, a commit, or the form of `starling history`: `main@sha1:<commit>`. Without git, the
    * whole revision, the part before or after its `@`, or the beginning of its digest.
@@ -91,7 +94,12 @@ export async function readPin(
   if (ref?.name === revision && !namesTags(ref))
     throw usageFailure(`revision ${revision} of Source ${name} is the reference that it follows`, "leave revision out");
   const item = from === "installation" ? await artifactNamed(session, asked) : undefined;
-  if (item === undefined) return readRevision(session, { ...asked, upstream: upstreamOf(spec), paths }, from);
+  if (item === undefined)
+    return readRevision(
+      session,
+      { ...asked, upstream: upstreamOf(spec), paths, ...defined({ ignore: spec.ignore }) },
+      from,
+    );
   const files = await storedArtifact(session, { namespace: owner.namespace, name }, item.digest);
   const own = files.filter((file) => isWithin(file.path, paths));
   return artifactOf(own, aboutOf({ name, paths }, item.revision));
@@ -189,7 +197,8 @@ async function fetchedFromGit(session: Session, asked: GitRevisionQuery): Promis
 
 async function fetched(git: GitRemote, repository: GitRepository, asked: SourceRevisionQuery): Promise<LocalArtifact> {
   const reference = await referenceOf(git, repository, asked);
-  const { files } = await git.fetchTree(repository, { oid: reference.commit, paths: asked.paths });
+  const { paths, ignore } = asked;
+  const { files } = await git.fetchTree(repository, { oid: reference.commit, paths, ...defined({ ignore }) });
   const revision = formatRevision(reference);
   return artifactOf(files, aboutOf(asked, revision));
 }

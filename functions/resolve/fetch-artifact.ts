@@ -115,11 +115,12 @@ async function ownPart(
   return { files, title, author, ...defined({ committedAt, origin, verified }) };
 }
 
-async function fetchPart({ spec: { paths } }: SourceRow, { what, fetch }: Located): Promise<Fetched> {
-  const fetched = await fetch(paths);
+async function fetchPart({ spec: { paths, ignore } }: SourceRow, { what, fetch }: Located): Promise<Fetched> {
+  const fetched = await fetch({ paths, ignore });
   for (const path of paths) {
     if (fetched.files.some((file) => isWithin(file.path, [path]))) continue;
-    throw new StarlingError(`${what} has no files in "${path}"; correct spec.paths, or add the files`, {
+    const ignored = ignore === undefined ? "" : " that spec.ignore leaves in the artifact";
+    throw new StarlingError(`${what} has no files in "${path}"${ignored}; correct spec.paths, or add the files`, {
       code: "PathNotFound",
       retry: "permanent",
       data: { path },

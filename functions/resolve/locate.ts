@@ -31,7 +31,7 @@ export async function locate(row: SourceRow, request: LocateRequest, ports: Loca
   const { timeLeftMs, revision } = request;
   if (upstream.kind === "s3") {
     const { namespace, spec } = row;
-    return locateBucket(upstream, { namespace, paths: spec.paths, timeLeftMs, revision }, ports);
+    return locateBucket(upstream, { namespace, paths: spec.paths, ignore: spec.ignore, timeLeftMs, revision }, ports);
   }
   if (upstream.kind === "external") return locateExternal(upstream, { row, revision }, ports);
   const limits = new HostLimits(upstream, ports);

@@ -26,11 +26,11 @@ const ofServer: ReadonlySet<string> = new Set([
 /** After so many Sources whose own listings failed, too, the server counts as away: each could wait for it until its limit. */
 const mostFailedAlone = 2;
 
-/** Equal for Sources that take the same revision of their upstream. */
+/** Equal for Sources that take the same revision of their upstream, and ignore the same of it. */
 export function followedText({ spec }: Pick<SourceRow, "spec">): string {
   const { kind } = upstreamOf(spec);
   const { ref, chart } = { ...spec[kind] } as { readonly ref?: object; readonly chart?: string };
-  return canonicalJson([chart, ref]);
+  return canonicalJson([chart, ref, spec.ignore]);
 }
 
 /**
@@ -90,11 +90,11 @@ export class SharedUpstream {
 
   async #fetchTree(row: SourceRow, ...[repository, desired]: Parameters<GitRemote["fetchTree"]>): Promise<GitTree> {
     const { git } = this.#remotes;
-    const { oid, paths } = desired;
+    const { oid, paths, ignore } = desired;
     const { url, credentials } = repository;
     // A commit without files: its signature.
     const all = paths.length === 0 ? paths : this.#pathsBeside(row, desired);
-    const key = digestOf({ url, credentials, oid, all });
+    const key = digestOf({ url, credentials, oid, all, ignore });
     const fetch = () => git.fetchTree(repository, { ...desired, paths: all });
     if (paths.length === 0) return remembered(this.#commits, key, fetch);
     if (this.#tree?.key !== key) this.#tree = { key, tree: fetch() };
@@ -108,7 +108,7 @@ export class SharedUpstream {
     }
   }
 
-  /** The paths of the Source, and of those that take the same revision and do not have it yet. */
+  /** The paths of the Source, and of those that ignore the same, take the same revision and do not have it yet. */
   #pathsBeside(row: SourceRow, { oid, paths }: Parameters<GitRemote["fetchTree"]>[1]): readonly string[] {
     const reference = followedText(row);
     const others = this.#rows.filter((other) => followedText(other) === reference && !hasCommit(other, oid));

@@ -1,9 +1,8 @@
-import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
+import { unpackPart } from "#functions/resolve/upstreams/unpack-upstream.ts";
 import type { LocateUpstream } from "#functions/resolve/upstreams/upstream.ts";
 import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import { hexOf, sha256 } from "#shared/base/digest.ts";
 import type { ArchiveUpstream } from "#shared/fleet/kinds/source.ts";
-import { isWithin } from "#shared/source/tree-listing.ts";
 
 const maxBytes = 100 * 1024 * 1024;
 
@@ -21,7 +20,7 @@ export const locateArchive: LocateUpstream<ArchiveUpstream> = async (
   return {
     revision: own,
     what: `the archive ${url}`,
-    async fetch(paths) {
+    async fetch(part) {
       const bytes = await signedIn(async (credentials) => {
         const { status, body } = await http.ask({ url, credentials, maxBytes, timeLeftMs });
         if (status === 200) return body;
@@ -35,8 +34,8 @@ export const locateArchive: LocateUpstream<ArchiveUpstream> = async (
           `${url} has the checksum ${found}, and spec.archive.sha256 is ${checksum}; ${remedy}`,
         );
       }
-      const files = await unpackUpstream(bytes, url);
-      return { files: files.filter(({ path }) => isWithin(path, paths)), title: nameOf(url), author: "" };
+      const files = await unpackPart(bytes, url, part);
+      return { files, title: nameOf(url), author: "" };
     },
   };
 };

@@ -1,3 +1,4 @@
+import { ofPart } from "#functions/resolve/upstreams/unpack-upstream.ts";
 import type { Fetched, Located } from "#functions/resolve/upstreams/upstream.ts";
 import { upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import { nameProblem } from "#shared/adapters/render/artifact-archive.ts";
@@ -10,7 +11,9 @@ import { compareText } from "#shared/base/text-order.ts";
 import { bucketAddress, type S3Upstream } from "#shared/fleet/kinds/source.ts";
 import { type BucketRules, bucketProblem } from "#shared/fleet/source-buckets.ts";
 import type { BucketObject, BucketReader } from "#shared/ports.ts";
-import { isIgnored, isWithin, type ListedFile } from "#shared/source/tree-listing.ts";
+import { IgnoreError } from "#shared/source/ignore-pattern.ts";
+import { ignoreRoot, withoutIgnored } from "#shared/source/ignore-rules.ts";
+import { isWithin, type ListedFile } from "#shared/source/tree-listing.ts";
 
 const maxFiles = 20_000;
 const maxBytes = 100 * 1024 * 1024;
@@ -25,6 +28,8 @@ export interface BucketUse {
   readonly namespace: string;
   /** Relative to the prefix. */
   readonly paths: readonly string[];
+  /** `spec.ignore` */
+  readonly ignore?: string | undefined;
   readonly timeLeftMs: () => number;
   readonly revision: string | undefined;
 }
@@ -59,6 +64,7 @@ async function list(spec: S3Upstream, use: BucketUse, buckets: BucketReader): Pr
   const found = new Map<string, BucketObject>();
   let pages = 0;
   let bytes = 0;
+  const isOut = ignoredBy(spec, use.ignore);
   for (const part of separate(use.paths)) {
     let from: string | undefined;
     do {
@@ -70,7 +76,7 @@ async function list(spec: S3Upstream, use: BucketUse, buckets: BucketReader): Pr
       for (const object of page.objects) {
         const path = object.key.slice(folder.length);
         // Consoles make objects for folders.
-        if (path === "" || path.endsWith("/") || isIgnored(path) || !isWithin(path, [part])) continue;
+        if (path === "" || path.endsWith("/") || !isWithin(path, [part]) || isOut(path)) continue;
         checkPath(spec, path, found);
         found.set(path, object);
         bytes += object.size;
@@ -83,6 +89,18 @@ async function list(spec: S3Upstream, use: BucketUse, buckets: BucketReader): Pr
   const inFile = [...found.keys()].find((path) => foldersOf(path).some((parent) => found.has(parent)));
   if (inFile !== undefined) throw refusedKey(spec, inFile, "is below an object that is a file; no folder can be both");
   return found;
+}
+
+/** Whether `spec.ignore`, or the default, leaves an object out. The files `.sourceignore` are read with the others. */
+function ignoredBy(spec: S3Upstream, ignore: string | undefined): (path: string) => boolean {
+  const root = ignoreRoot(ignore, { hasDefaults: true });
+  return (path) => {
+    try {
+      return withoutIgnored([{ path, executable: false, content: new Uint8Array() }], root).length === 0;
+    } catch (error) {
+      throw error instanceof IgnoreError ? tooLarge(spec, `spec.ignore ${error.message}`) : error;
+    }
+  };
 }
 
 /** The paths that lie below no other one, so that nothing is listed twice. */
@@ -148,7 +166,8 @@ async function read(
     const { content } = had.get(path) ?? {};
     return content === undefined ? [] : [{ path, executable: false, content }];
   });
-  return { ...aboutOf(listing, spec), revision: revisionOf(listing), files };
+  const part = { what: bucketAddress(spec), hasDefaults: true, paths: use.paths, ignore: use.ignore };
+  return { ...aboutOf(listing, spec), revision: revisionOf(listing), files: ofPart(files, part) };
 }
 
 function aboutOf(listing: Listing, spec: S3Upstream) {

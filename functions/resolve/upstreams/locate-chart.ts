@@ -68,7 +68,7 @@ async function locateInRegistry(
     revision,
     isSignedApart: true,
     what: `the chart ${revision} of ${url}`,
-    async fetch(paths) {
+    async fetch({ paths }) {
       const { bytes, verified } = await inRegistry(async (registry) => {
         const digest = digestIn(revision);
         const { layers, bytes: manifest } = await registry.manifest(digest);
@@ -112,10 +112,10 @@ async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, ports: U
       isSignedApart: true,
       listing,
       what: what(versionIn(listing.revision)),
-      async fetch(paths) {
+      async fetch({ paths }) {
         const { listing: _listing, ...whole } = use;
         const now = await locateInRepository(spec, whole, ports);
-        if (now.revision === listing.revision) return now.fetch(paths);
+        if (now.revision === listing.revision) return now.fetch({ paths });
         const message = `${indexUrl} said that it has not changed, and names ${now.revision}; it is read again soon`;
         throw new StarlingError(message, { code: "UpstreamUnavailable", retry: "transient" });
       },
@@ -146,7 +146,7 @@ async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, ports: U
     isSignedApart: true,
     ...defined({ listing: listingOf(located, index) }),
     what: what(version),
-    async fetch(paths) {
+    async fetch({ paths }) {
       const url = chartUrl(chosen.url, indexUrl);
       if (url === undefined) {
         const named = `names ${excerpt(chosen.url, maxUrl)} for ${spec.chart} ${version}, which is not fetched`;

@@ -1,4 +1,4 @@
-import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
+import { unpackPart } from "#functions/resolve/upstreams/unpack-upstream.ts";
 import type { Located } from "#functions/resolve/upstreams/upstream.ts";
 import { upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -9,7 +9,6 @@ import type { ExternalUpstream } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow, Upload } from "#shared/fleet/rows/object-rows.ts";
 import { isFullOfUploads, maxUploadBytes, uploadRevision } from "#shared/fleet/sources/uploads.ts";
 import type { BlobStore } from "#shared/ports.ts";
-import { isWithin } from "#shared/source/tree-listing.ts";
 
 /** The revision is the newest pushed version, or the one that the spec names. The row has them, so that nothing is polled. */
 export function locateExternal(
@@ -23,7 +22,7 @@ export function locateExternal(
   return {
     revision,
     what: `the pushed version ${upload.version}`,
-    async fetch(paths) {
+    async fetch(part) {
       const bytes = await staged(upload, () =>
         blobs.get(blobKeys.upload({ namespace, name }, upload.id), { maxBytes: maxUploadBytes }),
       );
@@ -33,9 +32,9 @@ export function locateExternal(
         const message = `the pushed version ${upload.version} has the checksum ${found}, and was announced with ${upload.sha256}`;
         throw upstreamError("ChecksumMismatch", `${message}; ${remedy}`);
       }
-      const files = await unpackUpstream(bytes, `the pushed version ${upload.version}`);
+      const files = await unpackPart(bytes, `the pushed version ${upload.version}`, part);
       return {
-        files: files.filter(({ path }) => isWithin(path, paths)),
+        files,
         title: upload.reason ?? `version ${upload.version}`,
         author: upload.by,
         committedAt: upload.at,

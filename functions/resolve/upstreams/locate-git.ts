@@ -35,7 +35,7 @@ export const locateGit: LocateUpstream<GitUpstream> = async (spec, { signedIn, t
     revision: revision ?? formatRevision(reference),
     ...defined({ tag }),
     what: `commit ${reference.commit} of ${url}`,
-    async fetch(paths) {
+    async fetch({ paths, ignore }) {
       // Without paths: nothing of a commit is asked for before it is verified.
       const verified =
         verify === undefined
@@ -45,7 +45,7 @@ export const locateGit: LocateUpstream<GitUpstream> = async (spec, { signedIn, t
               return verifyGit({ url, reference, ...signed }, verify, clock.now());
             });
       const { commit, files } = await inRepository((repository) =>
-        git.fetchTree(repository, { oid: reference.commit, paths }),
+        git.fetchTree(repository, { oid: reference.commit, paths, ...defined({ ignore }) }),
       );
       const { authorName, authorEmail, committedAt } = commit;
       return {

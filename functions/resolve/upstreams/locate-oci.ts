@@ -1,6 +1,6 @@
 import { verifyInRegistry } from "#functions/resolve/upstreams/cosign-signatures.ts";
 import { Registry } from "#functions/resolve/upstreams/registry.ts";
-import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
+import { unpackPart } from "#functions/resolve/upstreams/unpack-upstream.ts";
 import type { Located, LocateUpstream } from "#functions/resolve/upstreams/upstream.ts";
 import { upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -8,7 +8,6 @@ import type { OciUpstream } from "#shared/fleet/kinds/source.ts";
 import { type Descriptor, type OciManifest, versionOfTag } from "#shared/source/oci/manifest.ts";
 import { ociRepository } from "#shared/source/oci/oci-url.ts";
 import { filterTags } from "#shared/source/tag-filter.ts";
-import { isWithin } from "#shared/source/tree-listing.ts";
 import { bestVersion, parseVersionConstraint } from "#shared/source/version-constraint.ts";
 
 const maxBytes = 100 * 1024 * 1024;
@@ -35,7 +34,7 @@ export const locateOci: LocateUpstream<OciUpstream> = async (spec, use, { http }
     revision,
     isSignedApart: true,
     what: `${revision} of ${url}`,
-    async fetch(paths) {
+    async fetch(part) {
       const { manifest, bytes, verified } = await inRegistry(async (registry) => {
         const found = await registry.manifest(digest);
         const signed = { url, at: "spec.oci", digest, manifest: found.bytes };
@@ -43,9 +42,9 @@ export const locateOci: LocateUpstream<OciUpstream> = async (spec, use, { http }
         const layer = layerOf(url, found, spec.mediaType);
         return { manifest: found, bytes: await registry.blob(layer, maxBytes), verified: proven };
       });
-      const files = await unpackUpstream(bytes, `the layer of ${url}`);
+      const files = await unpackPart(bytes, `the layer of ${url}`, part);
       return {
-        files: files.filter(({ path }) => isWithin(path, paths)),
+        files,
         ...aboutOf(manifest, revision),
         ...defined({ verified }),
       };

@@ -34,8 +34,15 @@ export interface Located {
   readonly listing?: SourceListing;
   /** For errors: `commit 1f3a… of https://…`. */
   readonly what: string;
-  /** Reads the files below `paths`, relative to the root of the upstream; `.` means all. */
-  fetch(paths: readonly string[]): Promise<Fetched>;
+  fetch(part: SourcePart): Promise<Fetched>;
+}
+
+/** The part of an upstream that a Source takes. */
+export interface SourcePart {
+  /** Relative to the root of the upstream; `.` means all. */
+  readonly paths: readonly string[];
+  /** `spec.ignore` */
+  readonly ignore?: string | undefined;
 }
 
 export interface Fetched {

@@ -10,13 +10,14 @@ export interface DesiredPart {
   /** The commit, or an annotated tag of it. */
   readonly oid: string;
   readonly paths: readonly string[];
+  readonly ignore: string | undefined;
   readonly reading: PackReading;
   /** Id of the tree of the commit to which `oid` leads. */
   treeIn(objects: FetchedObjects): Promise<string>;
 }
 
-/** A link to a link, three times. More of them are rare, and a whole commit has them all. */
-const maxRounds = 4;
+/** The files `.sourceignore`, and a link to a link, three times. More of them are rare, and a whole commit has them all. */
+const maxRounds = 5;
 /** A want has 50 bytes, and a proxy may take no more than 1 MB. */
 const idsAtOnce = 10_000;
 
@@ -27,13 +28,13 @@ const idsAtOnce = 10_000;
  */
 export async function fetchPart(
   remote: UploadPack,
-  { oid, paths, reading, treeIn }: DesiredPart,
+  { oid, paths, ignore, reading, treeIn }: DesiredPart,
 ): Promise<FetchedObjects | undefined> {
   const objects = new FetchedObjects(reading);
   await objects.add(await remote.fetch({ commit: oid, depth: "trees" }));
   const tree = await treeIn(objects);
   for (let round = 0; round < maxRounds; round++) {
-    const missing = await missingFiles({ objects, tree, paths, reading });
+    const missing = await missingFiles({ objects, tree, paths, ignore, reading });
     if (missing.size === 0) return objects;
     try {
       for (const part of inParts([...missing], idsAtOnce)) await objects.add(await remote.fetch({ objects: part }));

@@ -98,7 +98,8 @@ export class IsomorphicGitRemote implements GitRemote {
       const oid = await peeled(objects, desired.oid);
       const commit = await objects.read(oid, "commit");
       const tree = treeOf(commit);
-      const files = desired.paths.length === 0 ? [] : await readFiles({ objects, tree, paths: desired.paths, reading });
+      const { paths, ignore } = desired;
+      const files = paths.length === 0 ? [] : await readFiles({ objects, tree, paths, ignore, reading });
       const tag = oid === desired.oid ? {} : { tag: await objects.read(desired.oid, "tag") };
       return { commit: parseCommit(oid, commit), raw: { commit, ...tag }, files };
     });
@@ -133,10 +134,15 @@ export class IsomorphicGitRemote implements GitRemote {
 }
 
 /** Fetches what is needed of a commit, or all of it where the server can send only whole commits. */
-async function objectsOf(remote: UploadPack, { oid, paths }: Desired, reading: PackReading): Promise<FetchedObjects> {
-  if (remote.isPartial && paths.length > 0 && !paths.includes(".")) {
+async function objectsOf(
+  remote: UploadPack,
+  { oid, paths, ignore }: Desired,
+  reading: PackReading,
+): Promise<FetchedObjects> {
+  // Most files of a whole repository may be ignored.
+  if (remote.isPartial && paths.length > 0 && (!paths.includes(".") || ignore !== undefined)) {
     const treeIn = async (objects: FetchedObjects) => treeOf(await objects.read(await peeled(objects, oid), "commit"));
-    const part = await fetchPart(remote, { oid, paths, reading, treeIn });
+    const part = await fetchPart(remote, { oid, paths, ignore, reading, treeIn });
     if (part !== undefined) return part;
   }
   const objects = new FetchedObjects(reading);

@@ -4,6 +4,7 @@ const remedies: readonly (readonly [problem: RegExp, remedy: string])[] = [
   [/^is not a valid file name|^is there twice/, "rename it"],
   [/submodule/, "commit its files in the repository itself"],
   [/Git LFS/, "commit the file itself (git lfs migrate export)"],
+  [/pattern|KiB/, "write fewer and shorter patterns"],
   [/link/, "commit the file or folder itself instead of the link"],
 ];
 

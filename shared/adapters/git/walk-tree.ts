@@ -2,28 +2,41 @@ import { LinkFollower, type RealFolder } from "#shared/adapters/git/follow-link.
 import { type GitLimits, gitTooLarge, narrowPaths } from "#shared/adapters/git/git-limits.ts";
 import type { PackReading } from "#shared/adapters/git/pack-scan.ts";
 import { isLfsPointer, refusedPath } from "#shared/adapters/git/refused-path.ts";
-import type { TreeFolder, TreeNode } from "#shared/adapters/git/tree-node.ts";
+import type { TreeContent, TreeFolder } from "#shared/adapters/git/tree-node.ts";
 import type { TreeFile } from "#shared/ports.ts";
-import { isIgnored, isWithin } from "#shared/source/tree-listing.ts";
+import { IgnoreError } from "#shared/source/ignore-pattern.ts";
+import {
+  type IgnoreScope,
+  ignoreFile,
+  ignoreRoot,
+  ignoreScopeOf,
+  ignoresFile,
+  maxIgnoreFileBytes,
+  withIgnoreFile,
+} from "#shared/source/ignore-rules.ts";
+import { isWithin } from "#shared/source/tree-listing.ts";
 
 export interface WalkedTree {
   /** The root of the repository. */
   readonly root: TreeFolder;
   readonly paths: readonly string[];
+  /** `spec.ignore` */
+  readonly ignore: string | undefined;
+  /** Folders whose files are taken as they are: those of `spec.include` in a folder of this machine. */
+  readonly whole?: readonly string[];
   readonly reading: PackReading;
 }
 
-type TreeContent = Extract<TreeNode, { readonly kind: "file" }>;
-
 /**
- * The files below `paths`, without files that an artifact leaves out. A link is replaced by its target, which may be
+ * The files below `paths`, without files that are ignored. An ignored entry is not read, so that it can neither be too large nor
+ * unreadable; the place of a link decides, not its target. A link is replaced by its target, which may be
  * anything in the repository. An unreadable entry refuses everything, because its objects would be pruned if it were
  * left out. One folder can be in many places, and a few that contain each other unfold to billions, so that each visit
  * counts.
  * @throws StarlingError `GitTooLarge`; `GitPathRefused` for a name that is not a valid file name on every system, and
  * for an unreadable entry.
  */
-export async function walkTree({ root, paths, reading }: WalkedTree): Promise<TreeFile[]> {
+export async function walkTree({ root, paths, ignore, whole = [], reading }: WalkedTree): Promise<TreeFile[]> {
   const { limits, pace } = reading;
   const files: TreeFile[] = [];
   /** The folders that the walk is inside of, by their real paths. Links can make a folder a child of another one. */
@@ -40,19 +53,34 @@ export async function walkTree({ root, paths, reading }: WalkedTree): Promise<Tr
 
   const links = new LinkFollower(count);
 
-  async function walk(place: RealFolder, folder: string): Promise<void> {
+  /** The scope with the patterns of the folder's own file. */
+  async function withOwn(scope: IgnoreScope, place: RealFolder, folder: string): Promise<IgnoreScope> {
+    const path = folder === "" ? ignoreFile : `${folder}/${ignoreFile}`;
+    const content = await (await place.folder.ignoreFile())?.read(maxIgnoreFileBytes);
+    if (content === undefined) return scope;
+    if (typeof content === "string") throw refusedPath(path, `has more than ${maxIgnoreFileBytes / 1024} KiB`);
+    return within(path, () => withIgnoreFile(scope, folder, content));
+  }
+
+  async function walk(place: RealFolder, folder: string, above: IgnoreScope | undefined): Promise<void> {
     if (entered.has(place.path)) throw refusedPath(folder, "is reached by a link that is part of a cycle of links");
     entered.add(place.path);
     const names = new Set<string>();
+    const scope = above === undefined ? undefined : await withOwn(above, place, folder);
     for await (const [name, node] of place.folder.entries()) {
       await count();
       const path = folder === "" ? name : `${folder}/${name}`;
-      if (isIgnored(name) || !leadsTo(path, paths)) continue;
+      if (!leadsTo(path, paths)) continue;
+      const own = scope === undefined || isWithin(path, whole) ? undefined : scope;
+      const { file, folder: below } = own === undefined ? notIgnored : within(path, () => fates(own, path));
+      const isOut = own !== undefined && below === undefined;
+      if (file === "out" && (isOut || node.kind === "file" || node.kind === "unreadable")) continue;
+      if (isOut && (node.kind === "folder" || node.kind === "unreadable")) continue;
       checkName(path, { name, isTaken: names.has(name), limits });
       names.add(name);
       const found = await links.follow({ name, node, place, path });
-      if (found.kind === "folder") await walk(found.place, path);
-      else if (found.kind === "file" && isWithin(path, paths)) await take(path, found.node);
+      if (found.kind === "folder" && !isOut) await walk(found.place, path, below);
+      else if (found.kind === "file" && file === "in" && isWithin(path, paths)) await take(path, found.node);
     }
     entered.delete(place.path);
   }
@@ -69,8 +97,34 @@ export async function walkTree({ root, paths, reading }: WalkedTree): Promise<Tr
     files.push({ path, executable: node.executable, content });
   }
 
-  await walk({ path: "", folder: root, parent: undefined }, "");
+  await walk(
+    { path: "", folder: root, parent: undefined },
+    "",
+    within("spec.ignore", () => ignoreRoot(ignore, { hasDefaults: true })),
+  );
   return files;
+}
+
+/** The fates of an entry as a file and as a folder: a link can be either. */
+interface Fates {
+  readonly file: "in" | "out";
+  /** The scope of what is below it; absent when nothing is ignored there, or everything. */
+  readonly folder?: IgnoreScope | undefined;
+}
+
+const notIgnored: Fates = { file: "in" };
+
+function fates(scope: IgnoreScope, path: string): Fates {
+  return { file: ignoresFile(scope, path) ? "out" : "in", folder: ignoreScopeOf(scope, path) };
+}
+
+/** @throws StarlingError `GitPathRefused` in the place of an `IgnoreError`. */
+function within<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof IgnoreError ? refusedPath(path, error.message) : error;
+  }
 }
 
 /** True for an entry below one of `paths`, and for the folders above one. */

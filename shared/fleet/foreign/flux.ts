@@ -49,13 +49,13 @@ export function gitRepositorySaid(object: Json): Said {
   // Flux's default when a repository names no branch.
   const ref = kind === undefined ? { branch: "master" } : refIn(kind, String(desired[kind]));
   const left = [
-    ...leftOver(spec, "spec", ["url", "ref", "interval"]),
+    ...leftOver(spec, "spec", ["url", "ref", "interval", "ignore"]),
     ...leftOver(desired, "spec.ref", kind === "commit" ? ["commit", "branch"] : [kind ?? ""]),
   ];
   const token = "secretRef" in spec ? [`${title}: name a secret with a token in spec.git.credentials`] : [];
   const secret = isOverSsh(url) ? [`${title}: ${aboutSshSecret}`] : token;
   return {
-    documents: [sourceManifest({ ...namesOf(object), upstream: gitUpstream(url, ref) })],
+    documents: [sourceManifest({ ...namesOf(object), upstream: gitUpstream(url, ref), ignore: ignoreIn(spec) })],
     remarks: [
       ...notCarried(
         title,
@@ -64,6 +64,12 @@ export function gitRepositorySaid(object: Json): Said {
       ...secret,
     ],
   };
+}
+
+/** Flux has the same patterns. */
+function ignoreIn(spec: JsonObject): string | undefined {
+  const ignore = stringAt(spec, "ignore");
+  return ignore === undefined || ignore.trim() === "" ? undefined : ignore;
 }
 
 /** @param kind - the field of `spec.ref`; `name` is a full reference: `refs/heads/main`. */
@@ -240,12 +246,12 @@ export function ociRepositorySaid(object: Json, fleet: FluxFleet): Said {
   const ref = kind === undefined ? undefined : defined({ [kind]: given[kind], tagFilter });
   const upstream = { oci: defined({ url: stringAt(spec, "url"), ref, mediaType: stringAt(layer, "mediaType") }) };
   const left = [
-    ...leftOver(spec, "spec", ["url", "ref", "interval", "timeout", "layerSelector", "secretRef"]),
+    ...leftOver(spec, "spec", ["url", "ref", "interval", "timeout", "layerSelector", "secretRef", "ignore"]),
     ...leftOver(given, "spec.ref", [kind ?? "", ...(tagFilter === undefined ? [] : ["semverFilter"])]),
   ];
   const signIn = "secretRef" in spec ? [`${title}: name a secret in spec.oci.credentials`] : [];
   return {
-    documents: [sourceManifest({ ...namesOf(object), upstream })],
+    documents: [sourceManifest({ ...namesOf(object), upstream, ignore: ignoreIn(spec) })],
     remarks: [...notCarried(title, left), ...signIn],
   };
 }

@@ -9,10 +9,13 @@ export interface DesiredSource {
   readonly namespace: string;
   /** `{git: …}`, `{helm: …}` or `{oci: …}` */
   readonly upstream: JsonObject;
+  /** `spec.ignore` */
+  readonly ignore?: string | undefined;
 }
 
-export function sourceManifest({ name, namespace, upstream }: DesiredSource): JsonObject {
-  return { apiVersion: ourApiVersion, kind: "Source", metadata: { name, namespace }, spec: upstream };
+export function sourceManifest({ name, namespace, upstream, ignore }: DesiredSource): JsonObject {
+  const spec = { ...upstream, ...defined({ ignore }) };
+  return { apiVersion: ourApiVersion, kind: "Source", metadata: { name, namespace }, spec };
 }
 
 /** The secret that a Source over SSH needs, until somebody writes the name of a real one. */

@@ -149,6 +149,7 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.helm.verify.provenance":
     "the file `.prov` that `helm package --sign` writes must be signed with a trusted key",
   "Source.spec.helm.verify.provenance.keys": "public keys of OpenPGP as text; a signature of any of them counts",
+  "Source.spec.ignore": "files that are left out: patterns of gitignore; they win over the files `.sourceignore`",
   "Source.spec.oci": "an artifact of files in a registry; exactly one of git, helm, oci, s3, archive and external",
   "Source.spec.oci.credentials": "as in git",
   "Source.spec.oci.credentials.kind":

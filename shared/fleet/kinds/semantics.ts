@@ -15,6 +15,7 @@ import {
   type GitUpstream,
   type HelmUpstream,
   type RemoteUpstream,
+  type SourceSpec,
   upstreamOf,
 } from "#shared/fleet/kinds/source.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
@@ -23,6 +24,7 @@ import { templatePins, templateSources } from "#shared/fleet/kinds/template-sour
 import { issuerProblem, openClaims } from "#shared/fleet/kinds/token-issuer.ts";
 import { awsPlace } from "#shared/source/aws-place.ts";
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
+import { ignoreProblem } from "#shared/source/ignore-pattern.ts";
 import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 import { checkOciUrl } from "#shared/source/oci/oci-url.ts";
 import { parseCosignKey } from "#shared/source/signatures/cosign-key.ts";
@@ -94,7 +96,7 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
       ? "needs a tag or a version to follow, and the Source follows none; leave it out"
       : undefined,
   );
-  const ownProblems = [...tagProblems, ...inclusionProblems(document)];
+  const ownProblems = [...tagProblems, ...ignoreProblems(document.spec), ...inclusionProblems(document)];
   if (kind === "s3" || kind === "external") return ownProblems;
   const semver = kind === "archive" ? undefined : upstream.ref?.semver;
   const tagFilter = kind === "git" || kind === "oci" ? upstream.ref?.tagFilter : undefined;
@@ -110,6 +112,13 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
     ...(kind === "helm" ? provenanceProblems(upstream.verify?.provenance?.keys ?? []) : []),
     ...cosignProblems(upstream),
   ];
+}
+
+function ignoreProblems({ ignore, helm }: SourceSpec): readonly FieldProblem[] {
+  if (ignore === undefined) return [];
+  const ofChart =
+    "is not used with helm: a chart is taken as it is published, without what its own .helmignore names; remove it";
+  return problemsAt("spec.ignore", helm === undefined ? ignoreProblem(ignore) : ofChart);
 }
 
 function inclusionProblems({ metadata, spec }: Extract<Document, { kind: "Source" }>): readonly FieldProblem[] {

@@ -227,6 +227,8 @@ export const sourceSpec = z
     paths: boundedList(partPath, 100)
       .min(1, "must name at least one path; leave it out for the whole repository")
       .default(["."]),
+    /** Patterns of gitignore, which have the last word after the files `.sourceignore`. */
+    ignore: boundedText(16_384).regex(/\S/, "must have a pattern such as *.md, or be left out").optional(),
     /** Files of other Sources that are added to those of the upstream. */
     include: boundedList(inclusion, 20).min(1, "must name at least one Source, or be left out").optional(),
     /** A tag or version that moved is refused. */

@@ -7,7 +7,6 @@ const otherWords: Readonly<Record<string, readonly string[]>> = {
   exclude: ["deny"],
   from: ["start"],
   name: ["branch"],
-  ignore: ["paths"],
   repository: ["source"],
   resources: ["sources"],
   schedule: ["cron"],

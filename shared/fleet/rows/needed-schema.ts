@@ -27,14 +27,13 @@ export function neededSchema(row: OwnerRow): number {
 /**
  * The schema of the row of a Source: a version that knows git over HTTPS alone cannot poll another upstream, one that does
  * not know signatures would package what nobody verified, one that does not know filters, full names of references or immutable tags would follow something else, one that does not know inclusions would leave out
- * their files, and one that does not know the end of a suspension would never
+ * their files, one that does not know `ignore` would take files that are left out, and one that does not know the end of a suspension would never
  * poll it again.
  */
 export function sourceSchema(row: Pick<SourceRow, "operations" | "spec">): number {
-  const { git, immutableTags, include } = row.spec;
-  return hasEnd(row) || git === undefined || immutableTags === true || include !== undefined || isNewGit(git)
-    ? newestRowSchema
-    : rowSchema;
+  const { git, immutableTags, include, ignore } = row.spec;
+  const isNew = immutableTags === true || (include ?? ignore) !== undefined;
+  return hasEnd(row) || git === undefined || isNew || isNewGit(git) ? newestRowSchema : rowSchema;
 }
 
 function isNewGit({ credentials, verify, ref }: GitUpstream): boolean {

@@ -16,7 +16,7 @@ function git(...args: readonly string[]): void {
 }
 
 async function pathsOf(paths: readonly string[] = ["."]): Promise<readonly string[]> {
-  const { files } = await readLocalArtifact({ cwd: home }, folder, paths);
+  const { files } = await readLocalArtifact({ cwd: home }, folder, { paths });
   return files.map(({ path }) => path).toSorted();
 }
 

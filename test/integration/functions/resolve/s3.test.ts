@@ -53,6 +53,25 @@ describe("a Source of a bucket", () => {
     ]);
   });
 
+  test("an object that spec.ignore names is neither read nor in the revision, and .sourceignore counts [source.ignore.kinds]", async () => {
+    await server.put(bucket, {
+      ".sourceignore": "*.txt",
+      "a.yaml": config("a"),
+      "a.md": "A",
+      "a.txt": "A",
+      "logo.png": "P",
+    });
+    await world.put(specOf({}, { ignore: "*.md" }));
+    const { artifact } = (await world.resolve()).status;
+    expect(await pathsOf()).toEqual([".sourceignore", "a.yaml"]);
+    expect(reads().some((line) => line.includes(".md"))).toBe(false);
+    await server.put(bucket, { "a.md": "B" });
+    expect((await world.resolve()).status.artifact).toEqual(artifact);
+    await world.put(specOf({}, { ignore: "*.md\n!logo.png" }));
+    await world.resolve();
+    expect(await pathsOf()).toEqual([".sourceignore", "a.yaml", "logo.png"]);
+  });
+
   test("equal content that is uploaded again is no new revision, and other content is [source.s3.revision]", async () => {
     await server.put(bucket, { "a.yaml": config("a") });
     await world.put(specOf());

@@ -117,6 +117,18 @@ describe("git", () => {
     expect(listings()).toBe(1);
   });
 
+  test("Sources that ignore the same share a fetch, and each has its own files [source.ignore.again]", async () => {
+    const ignores = ["other", "*/a.yaml\na.yaml\n!/apps/1*/a.yaml"];
+    const specs = folders.map((folder, index) => ({ ...specOf(folder), ignore: ignores[index % 2] }));
+    await putSources(specs.slice(10));
+    expect(statusesOf(await pollAll())).toEqual(specs.slice(10).map(() => "True"));
+    // The listing, and one fetch for each of the two.
+    expect(listings()).toBe(3);
+    expect(await textsOf(worlds[1])).toEqual(["apps/11/a.yaml: One apps/11"]);
+    await putSources(specs.slice(0, 2).map((spec) => ({ ...spec, ignore: "a.yaml" })));
+    expect((await pollAll()).map((row) => readyOf(row)?.reason)).toEqual(["PathNotFound", "PathNotFound"]);
+  });
+
   test("a Source that cannot be fetched keeps none of the others [source.poll.alone]", async () => {
     await server.commitFiles(name, { "ok/a.yaml": "fine" }, { message: "Three", at });
     const link = { symlink: "../../outside" };

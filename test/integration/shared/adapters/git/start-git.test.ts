@@ -210,7 +210,11 @@ const asked: readonly (readonly [legend: string, file: string, call: string])[] 
   ["copies the folder", "local/git/repository.ts", 'copyRepository(here, here + "-copied.git")'],
   ["makes a repository", "local/git/repository.ts", 'initRepository(here + "-made.git")'],
   ["asks whether a state folder is ignored", "local/serve/prepare-folder.ts", 'prepareFolder(here + "/state")'],
-  ["reads the folder as an artifact", "cli/seeing/local-artifact.ts", 'readLocalArtifact({ cwd: here }, ".", ["."])'],
+  [
+    "reads the folder as an artifact",
+    "cli/seeing/local-artifact.ts",
+    'readLocalArtifact({ cwd: here }, ".", { paths: ["."] })',
+  ],
   ["asks for a login", "cli/seeing/git-login.ts", `gitLogin({ env: process.env }, "${far}")`],
 ];
 

@@ -52,7 +52,7 @@ async function filesOfFolder(contents: Contents, paths: readonly string[], how: 
     if (typeof content === "string") writeFileSync(join(folder, path), content);
     else symlinkSync(content.symlink, join(folder, path));
   }
-  return (await readLocalArtifact({ cwd: root }, folder, paths)).files;
+  return (await readLocalArtifact({ cwd: root }, folder, { paths })).files;
 }
 
 function textsOf(files: Files): Readonly<Record<string, string>> {
@@ -196,5 +196,5 @@ test("a repository in a working folder is a submodule, tracked or not", async ()
   writeFileSync(join(folder, "app", "sub", "a.yaml"), "a");
   writeFileSync(join(folder, "app", "b.yaml"), "b");
   const refused = /"app\/sub" of the repository is a submodule, whose files are not fetched; commit its files/;
-  await expect(readLocalArtifact({ cwd: root }, folder, ["app"])).rejects.toThrow(refused);
+  await expect(readLocalArtifact({ cwd: root }, folder, { paths: ["app"] })).rejects.toThrow(refused);
 });

@@ -343,7 +343,10 @@ spec: {interval: 10m, path: ./deploy, prune: true, sourceRef: {kind: OCIReposito
     expect(documents).toEqual([
       {
         ...source("manifests", {}, "web"),
-        spec: { oci: { url: "oci://ghcr.io/acme/manifests", ref: { semver: "1.x", tagFilter: "-rc" } } },
+        spec: {
+          oci: { url: "oci://ghcr.io/acme/manifests", ref: { semver: "1.x", tagFilter: "-rc" } },
+          ignore: "*.md",
+        },
       },
       group(
         "web",
@@ -354,7 +357,7 @@ spec: {interval: 10m, path: ./deploy, prune: true, sourceRef: {kind: OCIReposito
         "web",
       ),
     ]);
-    expect(remarks[0]).toBe("OCIRepository web/manifests: not carried over: spec.ignore, spec.ref.tag");
+    expect(remarks[0]).toBe("OCIRepository web/manifests: not carried over: spec.ref.tag");
   });
 
   test.each([

@@ -67,7 +67,6 @@ test("a text with several problems has the first one only, because the remedy is
 
 test.each([
   ["Flux's secretRef", { git: { url: "https://git.example/app", secretRef: {} } }, "spec.git.secretRef", "credentials"],
-  ["Flux's ignore", { git: { url: "https://git.example/app" }, ignore: "x" }, "spec.ignore", "paths"],
   [
     "the version of a chart",
     { helm: { url: "oci://r.example/a", chart: "b", version: "1" } },

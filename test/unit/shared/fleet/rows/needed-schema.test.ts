@@ -16,6 +16,7 @@ test("the version before, which knows neither filters nor immutable tags nor ful
   const git = { url: "https://git.example/app", ref: { semver: "^1" } };
   expect(schemaOf({ git })).toBe(rowSchema);
   expect(schemaOf({ git, immutableTags: true })).toBe(newestRowSchema);
+  expect(schemaOf({ git, ignore: "*.md" })).toBe(newestRowSchema);
   expect(schemaOf({ git: { ...git, ref: { semver: "^1", tagFilter: "-rc" } } })).toBe(newestRowSchema);
   expect(schemaOf({ git: { ...git, ref: { name: "refs/pull/420/head" } } })).toBe(newestRowSchema);
 });

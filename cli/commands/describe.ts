@@ -58,7 +58,7 @@ async function pageOf(session: Session, object: NamedObject, options: DescribeOp
   const path = pathOfObject(object, hasNamespace(object.kind) ? session.namespace() : "");
   switch (object.kind) {
     case "Source": {
-      const source = await read<SourceObject>(session, path);
+      const source = await read<SourceObject>(session, path, { pins: "true" });
       if (isUnreadable(source)) return describeUnreadable(source, now);
       return describeSource({ object: source, events: await events(session, path, options), now });
     }

@@ -2,6 +2,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import { verdictText } from "#cli/format/verdict-text.ts";
 import { isData } from "#cli/output/output.ts";
 import { askGit, whyNotHere } from "#cli/seeing/ask-git.ts";
+import { includedVerdicts } from "#cli/seeing/included-verdicts.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -38,10 +39,18 @@ export async function verify(session: Session, name: string, options: VerifyOpti
   const asked = askedIn(options);
   const source = await session.api.call<SourceObject>({ method: "GET", path });
   const isDemanded = verificationOf(source) !== undefined;
-  const verdict = isDemanded ? await judge(session, source, asked) : await formerVerdict(session, source, asked);
+  const own = isDemanded ? await judge(session, source, asked) : await formerVerdict(session, source, asked);
+  // Nothing is packed of a revision that is verified here.
+  const included = own.by === "here" ? [] : await includedVerdicts(session, source, shownIn(own));
+  const verdict: SourceVerdict = included.length === 0 ? own : { ...own, included };
   const { output } = session.options;
   session.io.out(isData(output) ? serialise(verdict, output) : verdictText(verdict, session.io.now()));
   return verdict.verified ? "done" : "no";
+}
+
+/** The revision that has an artifact. */
+function shownIn(verdict: SourceVerdict): string | undefined {
+  return verdict.verified ? verdict.revision : (verdict.inUse ?? verdict.revision);
 }
 
 /** Which revision is meant; undefined for the present one. */

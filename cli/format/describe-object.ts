@@ -11,6 +11,7 @@ import type {
   ClusterValuesObject,
   DiscoveryObject,
   EventItem,
+  PinnedRevisionItem,
   ReceiverObject,
   SourceObject,
   SyncGroupObject,
@@ -72,8 +73,16 @@ function includedText(one: Inclusion, artifact: Artifact | undefined): string {
   return `${inclusionText(one)}   ${what}`;
 }
 
+/** A template that stays at a revision, and the artifact of that. */
+function pinnedText({ revision, owner, template, found, failure }: PinnedRevisionItem): string {
+  const who = owner.kind === "Sync" ? `sync/${owner.name}` : `template ${template} of syncgroup/${owner.name}`;
+  const artifact = found && `${revisionText(found.revision)}   ${digestText(found.digest)}`;
+  const problem = failure && `${failure.code}: ${failure.message}`;
+  return [revision, who, ...[artifact, problem].filter((text) => text !== undefined)].join("   ");
+}
+
 export function describeSource({ object: source, events, now }: Described<SourceObject>): string {
-  const { artifact } = source.status;
+  const { artifact, pins = [] } = source.status;
   const stale = staleSince(source, now);
   const { paths, interval, immutableTags, retain, include = [] } = source.spec;
   const upstream = upstreamOf(source.spec);
@@ -97,6 +106,7 @@ export function describeSource({ object: source, events, now }: Described<Source
       ["Stale since", stale === undefined ? undefined : `${formatTime(stale, now)} (${formatAge(stale, now)})`],
     ]),
     sectionText("Includes", include.map((one) => `  ${includedText(one, artifact)}\n`).join("")),
+    sectionText("Pinned revisions", pins.map((pin) => `  ${pinnedText(pin)}\n`).join("")),
     sectionText("Conditions", conditionsText(source.status.conditions, now)),
     sectionText("Events", eventsText(events, now)),
     nextText(

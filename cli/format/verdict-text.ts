@@ -1,5 +1,7 @@
+import { inclusionText } from "#cli/format/artifacts-text.ts";
+import { digestText } from "#cli/format/get-table.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
-import type { SourceVerdict } from "#shared/fleet/api/source-verdict.ts";
+import type { IncludedVerdict, SourceVerdict } from "#shared/fleet/api/source-verdict.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
@@ -19,7 +21,15 @@ export function verdictText(verdict: SourceVerdict, now: Date): string {
         `by ${whoText(verdict)}`,
         ...(verdict.inUse === undefined ? [] : [`in use: ${revisionText(verdict.inUse)}`]),
       ];
+  if (verdict.included !== undefined) lines.push("includes:", ...verdict.included.map(includedLine));
   return `${lines.map(plainLine).join("\n")}\n`;
+}
+
+function includedLine(one: IncludedVerdict): string {
+  const about = [inclusionText(one), revisionText(one.revision), digestText(one.digest)];
+  if (!one.verified) return `  ${[...about, "not verified", `(${one.reason})`].join("   ")}`;
+  const keys = one.signatures.map(({ key, owner = "" }) => `key ${key} ${owner}`.trimEnd());
+  return `  ${[...about, "verified", `(mode ${one.mode})`, ...keys].join("   ")}`;
 }
 
 function whoText({ by }: SourceVerdict): string {

@@ -69,7 +69,7 @@ export const exceptions = [
     reason: "They write bindings of RBAC, which have subjects.",
   },
   {
-    path: /^(cli\/format\/describe-object|functions\/resolve\/(fetch-artifact|upstreams\/locate-git)|shared\/(adapters\/git\/|fleet\/(api\/history-item|rows\/object-rows)|pages\/module-page|ports)|test\/(bench\/planned-group|integration\/(cli\/(assigned-fleet|includes|other-revisions|source-artifacts|read-commands|source-push|starling)|functions\/(api\/artifact-answers|resolve\/(archive|helm|oci|resolve|s3|source-events))|shared\/adapters\/git\/)|support\/(collection-world|planner-world)|unit\/(functions\/api\/(artifacts|history|overview|plan-command-reads)|shared\/(adapters\/git\/|fleet\/(rollout\/desired-plan|rows\/revision-row|sources\/next-resolve)))))/,
+    path: /^(cli\/format\/describe-object|functions\/resolve\/(fetch-artifact|upstreams\/locate-git)|shared\/(adapters\/git\/|fleet\/(api\/history-item|rows\/object-rows)|pages\/module-page|ports)|test\/(bench\/planned-group|integration\/(cli\/(assigned-fleet|includes|other-revisions|pinned-and-included|source-artifacts|read-commands|source-push|starling)|functions\/(api\/artifact-answers|resolve\/(archive|helm|oci|resolve|s3|source-events))|shared\/adapters\/git\/)|support\/(collection-world|planner-world)|unit\/(functions\/api\/(artifacts|history|overview|plan-command-reads)|shared\/(adapters\/git\/|fleet\/(rollout\/desired-plan|rows\/revision-row|sources\/next-resolve)))))/,
     words: ["subject"],
     reason: "The first line of a commit's message is its subject.",
   },

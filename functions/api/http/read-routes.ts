@@ -8,6 +8,7 @@ import { listEvents } from "#functions/api/read/list-events.ts";
 import { listHistory, listRevisions } from "#functions/api/read/list-history.ts";
 import {
   getObject,
+  getSourceWithPins,
   listClusters,
   listClusterValues,
   listDiscoveries,
@@ -112,6 +113,7 @@ async function one({ ports, request, params }: ReadCall): Promise<unknown> {
   if (kind === "Sync") {
     return getSync(ports.table, { namespace, name, ...named(request, "cluster") });
   }
+  if (kind === "Source" && request.query.pins === "true") return getSourceWithPins(ports, { kind, namespace, name });
   if (kind !== "Rollout") return getObject(ports, { kind, namespace, name }, request.origin);
   const [, ownerName, number] = /^(.+)-([1-9]\d{0,7})$/.exec(name) ?? [];
   if (ownerName === undefined) throw refusal("NotFound", `${name} is no rollout's name; expected NAME-NUMBER`);

@@ -1,5 +1,6 @@
 import { lackingSyncs } from "#functions/api/read/lacking-syncs.ts";
 import { assignedTo, type StoredSync, syncObjects } from "#functions/api/read/list-syncs.ts";
+import { readSourcePins } from "#functions/api/read/read-source-pins.ts";
 import type { ApiPorts } from "#functions/api/request/api-ports.ts";
 import { collect, keepsLabels, type ListPage, type PageRequest } from "#functions/api/request/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/request/reference.ts";
@@ -258,6 +259,19 @@ export async function getObject(
   if (row.type === "Window") return windowObject(row, await registered(ports.table), ports.clock.now());
   const [cluster] = await withSyncs(ports, [row]);
   return cluster ?? clusterObject(row, ports.installation);
+}
+
+/** @throws StarlingError `NotFound` */
+export async function getSourceWithPins(
+  ports: Ports,
+  reference: ObjectReference,
+): Promise<SourceObject | UnreadableObject> {
+  const row = await readRow(ports.table, objectKey(reference));
+  if (row === undefined) throw refusal("NotFound", `${objectText(reference)} does not exist`);
+  if (isNewer(row)) return unreadable(row, "Source");
+  if (row.type !== "Source") throw new Error("a Source's key has another row");
+  const source = sourceObject(row);
+  return { ...source, status: { ...source.status, pins: await readSourcePins(row, ports.table) } };
 }
 
 /** A part of a list, in the shape of a table. */

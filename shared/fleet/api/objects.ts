@@ -24,6 +24,7 @@ import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
 import { type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type {
+  Artifact,
   ClusterRow,
   ClusterStatus,
   ClusterValuesRow,
@@ -41,6 +42,7 @@ import type {
   UserSyncRow,
   WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
+import type { PinFailure } from "#shared/fleet/rows/pin-row.ts";
 import type {
   RolloutRow,
   StageRunPhase,
@@ -84,7 +86,23 @@ export interface ApiObject<Kind extends string, Spec, Status> {
   readonly status: Status;
 }
 
-export type SourceObject = ApiObject<"Source", SourceSpec, SourceStatus>;
+/** A template that stays at a revision of a Source. */
+export interface PinnedRevisionItem {
+  /** As the template names it. */
+  readonly revision: string;
+  readonly owner: { readonly kind: Owner["kind"]; readonly name: string };
+  readonly template: string;
+  /** The artifact of the revision, once it was found. */
+  readonly found?: Pick<Artifact, "revision" | "digest">;
+  readonly failure?: PinFailure;
+}
+
+/** With `?pins=true`, an answer about one Source also has the templates that stay at a revision of it. */
+export type SourceObject = ApiObject<
+  "Source",
+  SourceSpec,
+  SourceStatus & { readonly pins?: readonly PinnedRevisionItem[] }
+>;
 export type ReceiverObject = ApiObject<
   "Receiver",
   ReceiverSpec,

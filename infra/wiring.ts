@@ -201,10 +201,11 @@ export class Wiring extends Construct {
       env: tickEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          // The directories, for the survey.
+          // The directories, for the survey, and that of clusters for their zones.
           read: [
             ...objects,
             ...listed,
+            ...(zones.length === 0 ? [] : [partitions.fleet]),
             partitions.clusters,
             partitions.rollouts,
             partitions.renderings,

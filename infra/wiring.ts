@@ -183,6 +183,7 @@ export class Wiring extends Construct {
       };
     });
     const ofZones = zones.length === 0 ? [] : [partitions.zones];
+    const zoneVpcs = props.zones.flatMap(({ name, vpcs = [] }) => vpcs.map((vpc) => `${vpc}=${name}`));
     const toZones =
       zones.length === 0
         ? {}
@@ -399,6 +400,7 @@ export class Wiring extends Construct {
         STARLING_INSTALLATION: plain(installationId),
         STARLING_REGION: plain(Aws.REGION),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
+        ...(zoneVpcs.length === 0 ? {} : { STARLING_ZONE_VPCS: plain(zoneVpcs.join(",")) }),
       },
       namedByRows: [assumeDiscoveryRoles(installation, props.clusterRoles)],
       trustedRole: defined({ arn: props.discoverRoleArn }),

@@ -44,6 +44,9 @@ const newNetwork = z.strictObject(
   newNetworkForm,
 );
 
+/** VPCs of all zones together: the environment of a function has 4 KB. */
+const mostVpcs = 50;
+
 const zoneForm =
   'an object such as {"name": "fixed", "vpc": {}} or {"name": "spoke", "subnets": ["subnet-0a1b2c3d4e5f60718"], "securityGroups": ["sg-0a1b2c3d4e5f60718"]}';
 const nameForm = `a name of at most 18 small letters, digits and dashes, a letter first and no dash last, and not ${homeZone}, which every installation has`;
@@ -62,6 +65,8 @@ const zone = z
       /** Existing subnets, with security groups of their VPC. */
       subnets: idsOf("subnet", { what: "subnets", most: 16 }).optional(),
       securityGroups: idsOf("sg", { what: "security groups", most: 5 }).optional(),
+      /** VPCs whose clusters this zone reaches: ClusterDiscoveries put clusters into zones by them. */
+      vpcs: idsOf("vpc", { what: "VPCs", most: mostVpcs }).optional(),
     },
     zoneForm,
   )
@@ -87,7 +92,14 @@ const zoneList = z
   .array(zone, listForm)
   .max(20, listForm)
   .superRefine((zones, context) => {
-    for (const [index, { name, subnets, securityGroups }] of zones.entries()) {
+    const vpcs = zones.flatMap((each) => each.vpcs ?? []);
+    if (vpcs.length > mostVpcs)
+      context.addIssue({
+        code: "custom",
+        message: `has ${vpcs.length} VPCs, and at most ${mostVpcs} fit into all zones together; name the others in spec.access.zonesByVpc of ClusterDiscoveries`,
+        params: { whole: true },
+      });
+    for (const [index, { name, subnets, securityGroups, vpcs: own = [] }] of zones.entries()) {
       const before = zones.slice(0, index);
       const refuse = (field: string, message: string) =>
         context.addIssue({ code: "custom", path: [index, field], message, params: { whole: true } });
@@ -96,6 +108,14 @@ const zoneList = z
       if (namesake?.name === name) refuse("name", `is ${name} twice; give each zone a name of its own`);
       else if (namesake !== undefined)
         refuse("name", `is ${name}, and differs from ${namesake.name} by dashes only; choose another name`);
+      for (const vpc of own) {
+        const other = before.find((each) => each.vpcs?.includes(vpc));
+        if (other !== undefined)
+          refuse(
+            "vpcs",
+            `has ${vpc}, which zone ${other.name} has, too; leave it to the zone that reaches its clusters`,
+          );
+      }
       const [twin] = before.filter(
         (each) => sameSet(each.subnets, subnets) && sameSet(each.securityGroups, securityGroups),
       );

@@ -16,6 +16,7 @@ import type {
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { addressOf } from "#shared/fleet/kinds/source.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import { staleSince } from "#shared/fleet/sources/stale-source.ts";
 import { openingText } from "#shared/fleet/windows/opening-text.ts";
@@ -140,6 +141,11 @@ const clusterColumns: readonly Column<ClusterObject>[] = [
   {
     name: "SERVER",
     cell: ({ spec, status: { discovered } }) => spec.eks?.arn ?? spec.endpoint?.server ?? discovered?.arn ?? "-",
+    wideOnly: true,
+  },
+  {
+    name: "ZONE",
+    cell: ({ spec, status: { discovered } }) => spec.access?.zone ?? discovered?.access?.zone ?? homeZone,
     wideOnly: true,
   },
   { name: "UID", cell: (cluster) => cluster.status.uid ?? "-", wideOnly: true },

@@ -1,5 +1,6 @@
 import type { EksInventory } from "#shared/adapters/aws/eks-inventory.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import type { ZonesOfVpcs } from "#shared/fleet/discovery/zone-of-vpc.ts";
 import type { Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 export interface DiscoverPorts {
@@ -10,4 +11,5 @@ export interface DiscoverPorts {
   readonly ids: Ids;
   readonly log: Log;
   readonly installation: string;
+  readonly zonesOfVpcs: ZonesOfVpcs;
 }

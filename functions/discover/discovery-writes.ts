@@ -4,7 +4,7 @@ import { nextScan } from "#shared/fleet/discovery/next-scan.ts";
 import { type DiscoveryRow, type DiscoveryStatus, nobodyScans } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Number of tries to write a status when other writers are faster. */
 const maxTries = 5;
@@ -39,7 +39,7 @@ export async function beginScan(
       when: [
         { attribute: "scanUntil", equals: nobodyScans },
         // A row that a newer version wrote stays as it is.
-        { attribute: "schema", lessThan: rowSchema + 1 },
+        { attribute: "schema", lessThan: newestRowSchema + 1 },
       ],
     });
     return { row, isAfterDeath: false };

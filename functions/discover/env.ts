@@ -8,5 +8,7 @@ export const discoverEnv = z.object({
   /** Region where the function runs; the STS of this region issues all sessions. */
   STARLING_REGION: z.string().min(1),
   STARLING_QUEUE_ROLLOUT: z.url(),
+  /** Zones of VPCs, by the setting: `vpc-0a1b2c3d=fixed,vpc-1a2b3c4d=spoke`. Absent where no zone names a VPC. */
+  STARLING_ZONE_VPCS: z.string().min(1).optional(),
 });
 export type DiscoverEnv = z.infer<typeof discoverEnv>;

@@ -8,6 +8,7 @@ import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { DiscoveryClients } from "#shared/lambda/discovery-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
+import { parseZoneVpcs } from "#shared/lambda/zone-vpcs.ts";
 
 export function wireDiscover(env: DiscoverEnv, aws: DiscoveryClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock } = options;
@@ -21,6 +22,7 @@ export function wireDiscover(env: DiscoverEnv, aws: DiscoveryClients, options: W
     ids: randomIds,
     log,
     installation,
+    zonesOfVpcs: parseZoneVpcs(env.STARLING_ZONE_VPCS),
   };
   return sqsHandler({
     queue: "discover",

@@ -53,6 +53,8 @@ export interface DiscoveryWorld<T extends Table = MemoryTable> {
       readonly sender?: MessageSender;
       readonly sandbox?: DiscoverPorts["inventory"];
       readonly leftMs?: () => number;
+      /** The zones of VPCs by the setting `zones`. */
+      readonly zonesOfVpcs?: DiscoverPorts["zonesOfVpcs"];
     },
   ): Promise<void>;
   sandbox(): EksInventory;
@@ -164,13 +166,18 @@ export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<
       const ports = {
         ...{ table, sender, clock, log, installation, ids: randomIds, blobs: new MemoryBlobStore() },
         ...healthyInstallation,
+        zones: new Set(["spoke", "fixed"]),
       };
       const caller = { principal: "arn:aws:iam::111122223333:user/test" };
       await applyDocuments(ports, { documents, mode: "write", confirmed: "confirmed", caller });
     },
     async scan(name, { leftMs = () => 300_000, ...options } = {}) {
       const inventory = options.sandbox ?? sandbox();
-      const ports = { table, sender, ...options, inventory, clock, ids: randomIds, log, installation };
+      const ports = {
+        ...{ table, sender, zonesOfVpcs: new Map<string, string>() },
+        ...options,
+        ...{ inventory, clock, ids: randomIds, log, installation },
+      };
       await discover(name, ports, { getRemainingTimeInMillis: leftMs });
     },
     sandbox,

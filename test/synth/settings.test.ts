@@ -234,6 +234,27 @@ describe("a zone that is wrong is refused with its name, the field, the value an
       "setting zones[1].subnets of zone other and securityGroups are those of zone spoke, so that both zones reach",
     ],
     [
+      "a VPC that is no id",
+      [{ ...fixed, vpcs: ["spoke"] }],
+      'setting zones[0].vpcs[0] of zone fixed is "spoke"; expected an id such as vpc-0a1b2c3d4e5f60718',
+    ],
+    [
+      "one VPC in two zones",
+      [
+        { ...fixed, vpcs: ["vpc-0a1b2c3d"] },
+        { ...spoke, vpcs: ["vpc-1a1b2c3d", "vpc-0a1b2c3d"] },
+      ],
+      "setting zones[1].vpcs of zone spoke has vpc-0a1b2c3d, which zone fixed has, too; leave it to the zone that",
+    ],
+    [
+      "more VPCs than fit into the environment of a function",
+      [
+        { ...fixed, vpcs: Array.from({ length: 50 }, (_each, index) => `vpc-0a1b2c${index + 10}`) },
+        { ...spoke, vpcs: ["vpc-1a1b2c3d"] },
+      ],
+      "setting zones has 51 VPCs, and at most 50 fit into all zones together; name the others in spec.access.zonesByVpc",
+    ],
+    [
       "more clusters than the fleet has",
       [
         { ...fixed, clusters: 80 },

@@ -14,7 +14,7 @@ import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
-import { clusterSchema, neededSchema, sourceSchema } from "#shared/fleet/rows/needed-schema.ts";
+import { clusterSchema, discoverySchema, neededSchema, sourceSchema } from "#shared/fleet/rows/needed-schema.ts";
 import type {
   ClusterRow,
   ClusterValuesRow,
@@ -167,7 +167,8 @@ function receiverChange(before: ReceiverRow | undefined, after: ReceiverRow): Ro
   return { after, writes, messages: [], clusters: [] };
 }
 
-function discoveryChange(before: DiscoveryRow | undefined, after: DiscoveryRow, now: Date): RowChange {
+function discoveryChange(before: DiscoveryRow | undefined, written: DiscoveryRow, now: Date): RowChange {
+  const after = { ...written, schema: discoverySchema(written) };
   const next = nextScan(after);
   const dueNow = next !== undefined && next <= now.toISOString();
   const row = dueNow ? due(after, watchdogAt(now, 0), 1) : due(after, next);

@@ -8,12 +8,23 @@ export function zoneProblems(
   document: Document,
   zones: ReadonlySet<string> | undefined,
 ): readonly Pick<DocumentProblem, "field" | "message">[] {
-  if (document.kind !== "Cluster" || zones === undefined) return [];
-  const zone = document.spec.access?.zone;
-  if (zone === undefined || zone === homeZone || zones.has(zone)) return [];
+  if (zones === undefined) return [];
   const known = [homeZone, ...zones];
-  const nearest = nearestName(zone, known);
-  const remedy = nearest === undefined ? "an operator adds it to the setting zones" : `did you mean ${nearest}?`;
-  const message = `is ${zone}, but the installation has only the zones ${known.join(", ")}; ${remedy}`;
-  return [{ field: "spec.access.zone", message }];
+  return namedZones(document).flatMap(({ field, zone }) => {
+    if (known.includes(zone)) return [];
+    const nearest = nearestName(zone, known);
+    const remedy = nearest === undefined ? "an operator adds it to the setting zones" : `did you mean ${nearest}?`;
+    const message = `is ${zone}, but the installation has only the zones ${known.join(", ")}; ${remedy}`;
+    return [{ field, message }];
+  });
+}
+
+function namedZones({ kind, spec }: Document): readonly { readonly field: string; readonly zone: string }[] {
+  if (kind !== "Cluster" && kind !== "ClusterDiscovery") return [];
+  const { zone } = spec.access ?? {};
+  const byVpc = kind === "ClusterDiscovery" ? Object.entries(spec.access?.zonesByVpc ?? {}) : [];
+  return [
+    ...(zone === undefined ? [] : [{ field: "spec.access.zone", zone }]),
+    ...byVpc.map(([vpc, zoneOfVpc]) => ({ field: `spec.access.zonesByVpc.${vpc}`, zone: zoneOfVpc })),
+  ];
 }

@@ -92,7 +92,7 @@ function listClusters({ query, accountId, region }: EksRequest, register: EksReg
 }
 
 function described(cluster: EksCluster): object {
-  const { publicAccess: isPublic = true, publicCidrs = ["0.0.0.0/0"] } = cluster;
+  const { publicAccess: isPublic = true, publicCidrs = ["0.0.0.0/0"], vpcId = "vpc-00000000" } = cluster;
   const made = cluster.status !== "CREATING" && cluster.status !== "PENDING";
   return {
     name: cluster.name,
@@ -103,6 +103,7 @@ function described(cluster: EksCluster): object {
     ...(made ? { endpoint: cluster.endpoint, certificateAuthority: { data: cluster.caData } } : {}),
     accessConfig: { authenticationMode: cluster.authenticationMode ?? "API" },
     resourcesVpcConfig: {
+      vpcId,
       endpointPublicAccess: isPublic,
       endpointPrivateAccess: !isPublic,
       publicAccessCidrs: isPublic ? publicCidrs : [],

@@ -27,6 +27,8 @@ export interface EksCluster {
   readonly authenticationMode?: "API" | "API_AND_CONFIG_MAP" | "CONFIG_MAP";
   /** The default is true: every address can reach the endpoint. */
   readonly publicAccess?: boolean;
+  /** The default is a VPC that all clusters of this machine share. */
+  readonly vpcId?: string;
   /** The addresses that can reach a public endpoint. The default is all. */
   readonly publicCidrs?: readonly string[];
   readonly createdAt: Date;

@@ -33,6 +33,7 @@ export interface DescribedCluster {
   readonly version: string;
   readonly tags: Tags;
   readonly createdAt?: string;
+  readonly vpcId?: string;
 }
 
 interface Scope {
@@ -148,8 +149,9 @@ export class EksInventory {
       try {
         const { cluster } = await client.send(new DescribeClusterCommand({ name }));
         if (cluster?.arn !== arn) throw new Error(`asked for ${arn}, it answers of ${cluster?.arn}`);
-        const { status = "UNKNOWN", version = "", tags = {}, createdAt } = cluster;
-        return { status, version, tags, ...defined({ createdAt: createdAt?.toISOString() }) };
+        const { status = "UNKNOWN", version = "", tags = {}, createdAt, resourcesVpcConfig } = cluster;
+        const vpcId = resourcesVpcConfig?.vpcId;
+        return { status, version, tags, ...defined({ createdAt: createdAt?.toISOString(), vpcId }) };
       } catch (error) {
         if (isMissingInEks(error)) return undefined;
         throw error;

@@ -10,6 +10,7 @@ import {
   tagsThatMatter,
   valuesFrom,
 } from "#shared/fleet/discovery/tagged-labels.ts";
+import { discoveredZone, type ZonesOfVpcs } from "#shared/fleet/discovery/zone-of-vpc.ts";
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
 import type { FoundRow, RefusedCluster } from "#shared/fleet/rows/discovery-rows.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -21,6 +22,8 @@ export interface Description {
   readonly version: string;
   readonly tags: Tags;
   readonly createdAt?: string;
+  /** Absent for a cluster outside of AWS, which EKS only lists. */
+  readonly vpcId?: string;
 }
 
 /** The ClusterDiscovery that scans. */
@@ -28,6 +31,7 @@ export interface Scan {
   readonly discovery: string;
   readonly generation: number;
   readonly spec: ClusterDiscoverySpec;
+  readonly zonesOfVpcs: ZonesOfVpcs;
   readonly now: Date;
 }
 
@@ -72,7 +76,7 @@ export function become(
     generation,
     cluster: name,
     tags: found?.tags ?? {},
-    ...defined({ parameters: found?.parameters }),
+    ...defined({ parameters: found?.parameters, vpcId: found?.vpcId, zone: found?.zone }),
     describedAt: scan.now.toISOString(),
     ...(stored?.by === discovery ? defined({ forgottenAt: stored.forgotten?.at ?? stored.forgottenAt }) : {}),
   };
@@ -94,7 +98,8 @@ export function become(
     const message = `its parameters below ${spec.values.ssm.path} could not be read; it is registered when they are`;
     return { is: "refused", refused: { arn: eks.arn, reason: "ParametersUnseen", message } };
   }
-  const { tags, version, createdAt } = description;
+  const { tags, version, createdAt, vpcId } = description;
+  const zone = discoveredZone(spec, vpcId, scan.zonesOfVpcs);
   const accepted = before?.discovered?.labels ?? {};
   const { labels, refused } = labelsFrom(spec, { eks, version, tags }, accepted);
   const tagged = valuesFrom(spec, tags, before?.discovered?.values ?? {});
@@ -103,13 +108,15 @@ export function become(
     arn: eks.arn,
     labels,
     values: { ...tagged.values, ...said?.values },
-    ...defined({ access: spec.access, createdAt }),
+    ...((spec.access?.role ?? zone) === undefined ? {} : { access: defined({ role: spec.access?.role, zone }) }),
+    ...defined({ createdAt }),
   };
   const notTaken = {
     ...(refused.length === 0 ? {} : { refusedTags: refused }),
     ...(tagged.refused.length === 0 ? {} : { refusedValues: tagged.refused }),
   };
-  const { parameters: _before, ...others } = row;
-  const seen = { tags: tagsThatMatter(spec, tags), ...notTaken, ...defined({ parameters: said }) };
+  const { parameters: _parameters, zone: _zone, ...others } = row;
+  const about = { tags: tagsThatMatter(spec, tags), vpcId: vpcId ?? "" };
+  const seen = { ...about, ...notTaken, ...defined({ parameters: said, zone }) };
   return { is: "found", found: { ...others, ...seen }, discovered };
 }

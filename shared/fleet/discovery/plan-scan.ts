@@ -4,6 +4,7 @@ import { defined } from "#shared/base/defined.ts";
 import { isOverdue, isToBeConfirmed, planForgetting } from "#shared/fleet/discovery/gone.ts";
 import { type Parameters, parametersFrom, sameParameters } from "#shared/fleet/discovery/parameters.ts";
 import { matchesTags, type Tags, tagsThatMatter } from "#shared/fleet/discovery/tagged-labels.ts";
+import { discoveredZone, type ZonesOfVpcs } from "#shared/fleet/discovery/zone-of-vpc.ts";
 import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { clusterNameOf } from "#shared/fleet/kinds/cluster-name.ts";
@@ -52,6 +53,7 @@ export interface ScanFacts {
   /** Deleted ClusterDiscoveries: another one may take over what they found. */
   readonly orphaned: ReadonlySet<string>;
   readonly seen: readonly SeenPlace[];
+  readonly zonesOfVpcs: ZonesOfVpcs;
   readonly now: Date;
 }
 
@@ -94,12 +96,14 @@ export function planScan(facts: ScanFacts): ScanPlan {
 function isOther(
   { found, eks }: { readonly found: FoundRow; readonly eks: EksArn },
   place: SeenPlace,
-  { spec, generation, now }: ScanFacts,
+  { spec, generation, zonesOfVpcs, now }: ScanFacts,
 ): boolean {
   if (found.generation !== generation || found.goneSince !== undefined || isStale(found, now)) return true;
   const isOut = found.unselected !== undefined;
   const before = found.parameters;
   if (!isOut && !sameParameters(before, parametersFrom(spec, { eks, seen: place.parameters, before }))) return true;
+  const isUnplaced = found.vpcId === undefined && zonesOfVpcs.size > 0;
+  if (!isOut && (isUnplaced || discoveredZone(spec, found.vpcId, zonesOfVpcs) !== found.zone)) return true;
   if (place.tags === undefined) return false;
   const tags = place.tags.get(eks.arn) ?? {};
   const isSelected = matchesTags(spec.eks.tags, tags);

@@ -4,6 +4,7 @@ import { eksRoleSchema } from "#shared/fleet/kinds/cluster.ts";
 import { installationMetadata, labelKeySchema, labelValueSchema, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { valueName } from "#shared/fleet/kinds/values.ts";
+import { zoneName } from "#shared/fleet/kinds/zone-name.ts";
 
 /** Prefix of the labels that Starling itself sets on a discovered cluster. */
 export const ownLabelPrefix = "starling.dev/";
@@ -129,12 +130,31 @@ const goneSchema = z.strictObject({
   maxPerDay: clusterCountSchema.default("5%"),
 });
 
+const vpcId = z.string().regex(/^vpc-[0-9a-f]{8,17}$/, "must be the id of a VPC, such as vpc-0a1b2c3d4e5f60718");
+
+/** How Starling reaches the clusters, as in `spec.access` of a Cluster. */
+const discoveredAccess = z
+  .strictObject({
+    role: eksRoleSchema.optional(),
+    /** The zone of the clusters whose VPC is not in the table. */
+    zone: zoneName.optional(),
+    /** Zones by the VPC of the cluster. */
+    zonesByVpc: boundedMap(vpcId, zoneName, 500).optional(),
+  })
+  .refine(
+    ({ role, zone, zonesByVpc }) => (role ?? zone ?? zonesByVpc) !== undefined,
+    "needs role, zone, zonesByVpc or several of them; or leave access out",
+  )
+  .refine(({ zonesByVpc = { some: "" } }) => Object.keys(zonesByVpc).length > 0, {
+    message: "must name at least one VPC, or be left out",
+    path: ["zonesByVpc"],
+  });
+
 export const clusterDiscoverySpec = z.strictObject({
   eks: eksSchema,
   interval: durationSchema({ minSeconds: 60, maxSeconds: 86_400 }).default("10m"),
   name: boundedText(200).min(1).default("{{ eks.name }}-{{ eks.accountId }}-{{ eks.region }}"),
-  /** How Starling authenticates to the clusters, as in `spec.access` of a Cluster. */
-  access: z.strictObject({ role: eksRoleSchema }).optional(),
+  access: discoveredAccess.optional(),
   labels: labelsSchema.optional(),
   values: discoveredValuesSchema.optional(),
   /** Handling of clusters that their own account reports as missing. When absent, they stay, and are shown as missing. */

@@ -23,6 +23,9 @@ const meanings: Readonly<Record<string, string>> = {
   "ClusterDiscovery.spec.access": "see Cluster.spec.access",
   "ClusterDiscovery.spec.access.role": "the role by which Starling reaches each cluster",
   "ClusterDiscovery.spec.access.role.name": "a role of the cluster's account; its external id is the Cluster's own",
+  "ClusterDiscovery.spec.access.zone":
+    "the zone whose workers reach clusters that zonesByVpc does not name; left out: the zone that names the VPC, or `home`",
+  "ClusterDiscovery.spec.access.zonesByVpc": "zones by the id of the VPC that EKS names for the cluster",
   "ClusterDiscovery.spec.eks": "the clusters of EKS that are registered",
   "ClusterDiscovery.spec.eks.accounts": "account ids; exactly one of accounts and organization",
   "ClusterDiscovery.spec.eks.organization": "all accounts of these units; exactly one of accounts and organization",

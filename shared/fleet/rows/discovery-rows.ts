@@ -113,6 +113,10 @@ export interface FoundRow extends Row {
   readonly refusedValues?: readonly RefusedValue[];
   /** The values of its parameters when they were read last. */
   readonly parameters?: { readonly values: Values; readonly refused: readonly RefusedParameter[] };
+  /** Its VPC at `describedAt`; empty when EKS named none, absent when an older version described it. */
+  readonly vpcId?: string;
+  /** The zone that it got from its VPC or from the ClusterDiscovery; absent for `home`. */
+  readonly zone?: string;
   /**
    * Present when its Cluster was deleted because it was gone. The record stays for a day, because the number of clusters
    * that may be forgotten in a day is bounded. `open`: its Syncs may still have to be forgotten.

@@ -1,5 +1,6 @@
 import type { GitUpstream } from "#shared/fleet/kinds/source.ts";
 import { templatePins } from "#shared/fleet/kinds/template-sources.ts";
+import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import type { ClusterRow, Operations, OwnerRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -56,6 +57,11 @@ export function clusterSchema(row: Pick<ClusterRow, "operations" | "spec" | "dis
   const { operations, spec, discovered } = row;
   const zone = spec.access?.zone ?? discovered?.access?.zone;
   return operations.cordoned === undefined && zone === undefined ? rowSchema : newestRowSchema;
+}
+
+/** The schema of the row of a ClusterDiscovery: a version that does not know zones would register its clusters without. */
+export function discoverySchema({ spec: { access } }: Pick<DiscoveryRow, "spec">): number {
+  return (access?.zone ?? access?.zonesByVpc) === undefined ? rowSchema : newestRowSchema;
 }
 
 function hasGates(row: OwnerRow): boolean {

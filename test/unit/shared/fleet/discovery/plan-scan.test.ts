@@ -47,6 +47,7 @@ function plan(facts: Partial<ScanFacts> & { readonly rows?: readonly FoundRow[] 
   const { rows = [], ...more } = facts;
   const known = new Map(rows.map((row) => [row.arn, row]));
   const scanned = planScan({
+    zonesOfVpcs: new Map(),
     discovery: "apps",
     generation: 1,
     spec,

@@ -1,0 +1,156 @@
+/** A discovered cluster is reached from the zone of its VPC, unless somebody wrote another one. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
+import { arnOf, type DiscoveryWorld, discoveryDocument, startDiscoveryWorld } from "#test/support/discovery-world.ts";
+
+const account = "444455556666";
+const [inSpoke, inFixed, elsewhere] = ["vpc-0a1b2c3d4e5f60718", "vpc-1a1b2c3d4e5f60718", "vpc-2a1b2c3d4e5f60718"];
+const role = { name: "starling/clusters/apply" };
+let world: DiscoveryWorld;
+
+beforeEach(async () => {
+  world = await startDiscoveryWorld();
+  world.trust(account, "apps");
+  world.add(arnOf("a", account), {}, { vpcId: inSpoke });
+  world.add(arnOf("b", account), {}, { vpcId: inFixed });
+  world.add(arnOf("c", account), {}, { vpcId: elsewhere });
+});
+
+afterEach(() => world.stop());
+
+async function discoverBy(access: object | undefined): Promise<void> {
+  const spec = { name: "{{ eks.name }}", interval: "6h", ...(access === undefined ? {} : { access }) };
+  await world.apply(discoveryDocument("apps", { accounts: [account] }, spec));
+}
+
+/** The zones in the fleet's directory, by which the senders choose queues. */
+async function zones(): Promise<readonly (string | undefined)[]> {
+  return (await world.fleet()).map(({ zone }) => zone);
+}
+
+test("a cluster gets the zone of its VPC, and another one the zone of all clusters", async () => {
+  await discoverBy({ role, zonesByVpc: { [inSpoke]: "spoke", [inFixed]: "fixed" } });
+  await world.scan("apps");
+  expect(await zones()).toEqual(["spoke", "fixed", undefined]);
+  expect((await world.cluster("a"))?.discovered?.access).toEqual({ role, zone: "spoke" });
+  expect((await world.cluster("c"))?.discovered?.access).toEqual({ role });
+
+  await discoverBy({ zone: "fixed", zonesByVpc: { [inSpoke]: "spoke", [elsewhere]: "home" } });
+  await world.scan("apps");
+  expect(await zones()).toEqual(["spoke", "fixed", undefined]);
+  expect((await world.cluster("b"))?.discovered?.access).toEqual({ zone: "fixed" });
+
+  await discoverBy(undefined);
+  await world.scan("apps");
+  expect(await zones()).toEqual([undefined, undefined, undefined]);
+  expect(await world.cluster("a")).not.toHaveProperty("discovered.access");
+});
+
+test("rows with zones are of the schema that an older version leaves alone, and go back with them", async () => {
+  const schemas = async () => [
+    (await world.row("apps")).schema,
+    (await world.cluster("a"))?.schema,
+    ...(await world.fleet()).map(({ schema }) => schema),
+  ];
+  await discoverBy({ zonesByVpc: { [inSpoke]: "spoke" } });
+  await world.scan("apps");
+  expect(await schemas()).toEqual([newestRowSchema, newestRowSchema, newestRowSchema, rowSchema, rowSchema]);
+  await discoverBy({ role });
+  await world.scan("apps");
+  expect(await schemas()).toEqual([rowSchema, rowSchema, rowSchema, rowSchema, rowSchema]);
+});
+
+test("a cluster that is created again in another VPC is reached from the zone of that VPC", async () => {
+  await discoverBy({ zonesByVpc: { [inSpoke]: "spoke", [inFixed]: "fixed" } });
+  await world.scan("apps");
+  world.clusters.remove(arnOf("a", account));
+  world.pass(6);
+  await world.scan("apps");
+  expect(await world.cluster("a")).toMatchObject({ discovered: { goneSince: expect.any(String) } });
+  expect(await zones()).toEqual(["spoke", "fixed", undefined]);
+
+  world.add(arnOf("a", account), {}, { vpcId: inFixed, createdAt: world.now() });
+  world.pass(6);
+  await world.scan("apps");
+  expect(await zones()).toEqual(["fixed", "fixed", undefined]);
+
+  // No scan has seen that it did not exist: the daily description notices it.
+  world.add(arnOf("a", account), {}, { vpcId: elsewhere, createdAt: world.now() });
+  world.pass(30);
+  await world.scan("apps");
+  expect(await zones()).toEqual([undefined, "fixed", undefined]);
+});
+
+test("the setting of zones counts where the ClusterDiscovery says nothing, and a change of it at the next scan", async () => {
+  await discoverBy({ role });
+  await world.scan("apps");
+  expect(await zones()).toEqual([undefined, undefined, undefined]);
+
+  world.operations();
+  world.pass(6);
+  const zonesOfVpcs = new Map([
+    [inSpoke, "spoke"],
+    [inFixed, "spoke"],
+  ]);
+  await world.scan("apps", { zonesOfVpcs });
+  expect(await zones()).toEqual(["spoke", "spoke", undefined]);
+  expect(world.operations().filter((each) => each === "eks DescribeCluster")).toHaveLength(2);
+
+  world.pass(6);
+  await world.scan("apps", { zonesOfVpcs });
+  expect(world.operations().filter((each) => each === "eks DescribeCluster")).toHaveLength(0);
+
+  await discoverBy({ zonesByVpc: { [inFixed]: "fixed" } });
+  await world.scan("apps", { zonesOfVpcs });
+  expect(await zones()).toEqual(["spoke", "fixed", undefined]);
+  await discoverBy({ zone: "home" });
+  await world.scan("apps", { zonesOfVpcs });
+  expect(await zones()).toEqual([undefined, undefined, undefined]);
+});
+
+test("a cluster that a version without zones described is asked about once when the setting names VPCs", async () => {
+  await discoverBy({ role });
+  await world.scan("apps");
+  for (const row of await world.found()) {
+    const { vpcId: _vpcId, ...older } = row;
+    await world.table.write([{ put: { ...older, version: row.version + 1 } }]);
+  }
+  world.pass(6);
+  await world.scan("apps", { zonesOfVpcs: new Map([[inSpoke, "spoke"]]) });
+  expect(await zones()).toEqual(["spoke", undefined, undefined]);
+  world.operations();
+  world.pass(6);
+  await world.scan("apps", { zonesOfVpcs: new Map([[inSpoke, "spoke"]]) });
+  expect(world.operations().filter((each) => each === "eks DescribeCluster")).toHaveLength(0);
+});
+
+test("the zone that people write for a cluster goes before the one of its VPC", async () => {
+  await discoverBy({ role, zonesByVpc: { [inSpoke]: "spoke", [inFixed]: "spoke" } });
+  await world.scan("apps");
+  const spec = { access: { zone: "fixed" } };
+  await world.apply({ apiVersion: "starling.dev/v1alpha1", kind: "Cluster", metadata: { name: "a" }, spec });
+  world.pass(30);
+  await world.scan("apps");
+  expect(await zones()).toEqual(["fixed", "spoke", undefined]);
+  expect(await world.cluster("a")).toMatchObject({ spec, discovered: { access: { role, zone: "spoke" } } });
+});
+
+test("zones that the installation lacks are refused with the field, the value and the remedy", async () => {
+  await expect(discoverBy({ zone: "spok", zonesByVpc: { [inSpoke]: "lab", [inFixed]: "home" } })).rejects.toMatchObject(
+    {
+      data: {
+        problems: [
+          {
+            field: "spec.access.zone",
+            message: "is spok, but the installation has only the zones home, spoke, fixed; did you mean spoke?",
+          },
+          {
+            field: `spec.access.zonesByVpc.${inSpoke}`,
+            message:
+              "is lab, but the installation has only the zones home, spoke, fixed; an operator adds it to the setting zones",
+          },
+        ],
+      },
+    },
+  );
+});

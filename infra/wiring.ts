@@ -24,6 +24,7 @@ import {
   type Named,
   plain,
   queueLengthOf,
+  queueLengthsOf,
   rowsOf,
   secretDescriptionOf,
   secretOf,
@@ -46,6 +47,7 @@ import { TickWatch } from "#infra/constructs/tick-watch.ts";
 import { Watch } from "#infra/constructs/watch.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
 import { ZoneNetwork } from "#infra/constructs/zone-network.ts";
+import { ZoneWatch } from "#infra/constructs/zone-watch.ts";
 import type { ZoneSetting } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
@@ -184,6 +186,14 @@ export class Wiring extends Construct {
     });
     const ofZones = zones.length === 0 ? [] : [partitions.zones];
     const zoneVpcs = props.zones.flatMap(({ name, vpcs = [] }) => vpcs.map((vpc) => `${vpc}=${name}`));
+    // By the names of their functions and queues, which `home` has without a zone.
+    const queuesOfZones = Object.fromEntries(
+      zones.flatMap(({ setting: { name }, toApply, toApplySlow }) => [
+        [`apply-${name}`, toApply],
+        [`applySlow-${name}`, toApplySlow],
+      ]),
+    );
+    const lettersOfZones = mapValues(queuesOfZones, ({ deadLetters }) => deadLetters);
     const toZones =
       zones.length === 0
         ? {}
@@ -315,6 +325,7 @@ export class Wiring extends Construct {
         STARLING_DEAD_QUEUE_APPLY_SLOW: queueLengthOf(toApplySlow.deadLetters),
         STARLING_DEAD_QUEUE_REPORT: queueLengthOf(toReport.deadLetters),
         STARLING_DEAD_QUEUE_TICK: queueLengthOf(everyMinute.deadLetters),
+        ...(zones.length === 0 ? {} : { STARLING_DEAD_QUEUES_OF_ZONES: queueLengthsOf(lettersOfZones) }),
         STARLING_WEBHOOK_SECRET: secretDescriptionOf(props.webhookSecretArn),
         STARLING_TICK_FUNCTION: plain(tick.lambda.functionName),
         STARLING_GUARD: guard,
@@ -704,11 +715,22 @@ export class Wiring extends Construct {
     };
     const first = { api: api.lambda, webhook: webhook.lambda, tick: tick.lambda };
     const functions = { api, webhook, tick, discover, resolve, rollout, render, build, apply, report, dashboard };
-    const logGroups = Object.values(functions).map(({ lambda }) => lambda.logGroup);
+    const workersOfZones = Object.fromEntries(zoneWorkers.map(({ name, worker }) => [`apply-${name}`, worker]));
+    const allFunctions = { ...functions, ...workersOfZones };
+    const logGroups = Object.values(allFunctions).map(({ lambda }) => lambda.logGroup);
     new SavedQueries(this, "SavedQueries", { installation, logGroups });
     Object.assign(
       logNames,
-      mapValues(functions, ({ logs }) => logs),
+      mapValues(allFunctions, ({ logs }) => logs),
+    );
+    new ZoneWatch(
+      this,
+      "ZoneWatch",
+      zoneWorkers.map(({ name, worker, queues: { toApply, toApplySlow } }) => ({
+        zone: name,
+        worker: worker.lambda,
+        queues: { toApply, toApplySlow },
+      })),
     );
     const { lag } = new TickWatch(this, "TickWatch", {
       installationId,
@@ -736,9 +758,9 @@ export class Wiring extends Construct {
     });
     const operations = new OperationsDashboard(this, "OperationsDashboard", {
       installationId,
-      deadLetters: mapValues(queues, (queue) => queue.deadLetters),
-      queues: mapValues(queues, (queue) => queue.queue),
-      functions: mapValues(functions, (starlingFunction) => starlingFunction.lambda),
+      deadLetters: { ...mapValues(queues, (queue) => queue.deadLetters), ...lettersOfZones },
+      queues: mapValues({ ...queues, ...queuesOfZones }, (queue) => queue.queue),
+      functions: mapValues(allFunctions, (starlingFunction) => starlingFunction.lambda),
       lag,
       newerRows: watch.newerRows,
       writeUnits: fleet.writeUnits,

@@ -86,11 +86,13 @@ const zone = z
       refuse(["securityGroups"], "stands beside vpc, which gets a security group of its own; leave it out");
   });
 
-const listForm = `a list of at most 20 zones as JSON, each ${zoneForm}`;
+/** With so many, the control stack stays below the 500 resources that CloudFormation allows. */
+const mostZones = 10;
+const listForm = `a list of at most ${mostZones} zones as JSON, each ${zoneForm}`;
 
 const zoneList = z
   .array(zone, listForm)
-  .max(20, listForm)
+  .max(mostZones, listForm)
   .superRefine((zones, context) => {
     const vpcs = zones.flatMap((each) => each.vpcs ?? []);
     if (vpcs.length > mostVpcs)

@@ -24,6 +24,8 @@ export const apiEnv = z.object({
   STARLING_DEAD_QUEUE_APPLY_SLOW: z.url(),
   STARLING_DEAD_QUEUE_REPORT: z.url(),
   STARLING_DEAD_QUEUE_TICK: z.url(),
+  /** The same of the zones besides `home`: `apply-fixed=https://...,applySlow-fixed=https://...`. */
+  STARLING_DEAD_QUEUES_OF_ZONES: z.string().min(1).optional(),
   /** ARN, to report whether the secret has a value. */
   STARLING_WEBHOOK_SECRET: z.string().min(1),
   /** Name, to report which function is silent. */
@@ -33,8 +35,8 @@ export const apiEnv = z.object({
   /** Concurrent executions that the stacks were deployed for, and those that such a fleet needs. */
   STARLING_CONCURRENCY: z.coerce.number().int().positive(),
   STARLING_CONCURRENCY_DESIRED: z.coerce.number().int().positive(),
-  /** Names of the functions' log groups: `api=name,tick=name`. */
-  STARLING_LOG_GROUPS: z.string().regex(/^[a-z]+=[^,=]+(,[a-z]+=[^,=]+)*$/),
+  /** Names of the functions' log groups: `api=name,tick=name,apply-fixed=name`. */
+  STARLING_LOG_GROUPS: z.string().regex(/^[a-z][a-z0-9-]*=[^,=]+(,[a-z][a-z0-9-]*=[^,=]+)*$/),
   /** Prefix of the external ids that the roles of Clusters trust. */
   STARLING_INSTALLATION: z.string().min(1),
   /** The guard of groups that have none of their own, as JSON, or "none". */

@@ -55,6 +55,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
         applySlow: env.STARLING_DEAD_QUEUE_APPLY_SLOW,
         report: env.STARLING_DEAD_QUEUE_REPORT,
         tick: env.STARLING_DEAD_QUEUE_TICK,
+        ...Object.fromEntries(parseZoneQueues(env.STARLING_DEAD_QUEUES_OF_ZONES)),
       },
       concurrency: {
         clusters: env.STARLING_CLUSTERS,

@@ -196,6 +196,16 @@ export function queueLengthOf(queue: IQueue): Access {
   return { value: queue.queueUrl, statements: [statement] };
 }
 
+/** The same for several queues, as `name=url,name=url`. */
+export function queueLengthsOf(queues: Readonly<Record<string, IQueue>>): Access {
+  const all = Object.entries(queues);
+  const resources = all.map(([, queue]) => queue.queueArn);
+  return {
+    value: all.map(([name, queue]) => `${name}=${queue.queueUrl}`).join(","),
+    statements: [new PolicyStatement({ actions: ["sqs:GetQueueAttributes"], resources })],
+  };
+}
+
 /** The right to read the account's quota of Lambda. */
 export function accountQuota(value: string): Access {
   return {

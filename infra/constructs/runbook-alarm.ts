@@ -8,6 +8,7 @@ export type RunbookSection =
   | "old-revision"
   | "withheld-change"
   | "unreachable-clusters"
+  | "zone-down"
   | "messages-wait"
   | "dead-letters"
   | "function-errors"

@@ -16,7 +16,7 @@ export interface WatchProps {
 }
 
 /** Longer than the longest delay of a message, 15 minutes, and the 5 minutes of a worker after it. */
-const oldSeconds = 1800;
+export const oldSeconds = 1800;
 
 /**
  * Alarms on every queue's dead letters and oldest message, on failing functions, on unreadable rows, and on an account whose

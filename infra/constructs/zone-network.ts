@@ -1,4 +1,4 @@
-import { Validations } from "aws-cdk-lib";
+import { NestedStack, Validations } from "aws-cdk-lib";
 import {
   CfnEIP,
   CfnSecurityGroup,
@@ -26,8 +26,10 @@ export class ZoneNetwork extends Construct {
       return;
     }
     const { cidr, natGateways } = created;
+    // A stack has at most 500 resources, and a network has about 24. The addresses stay if the network is replaced.
+    const stack = new NestedStack(this, "Stack", { description: "Starling: the network of a zone" });
     const addresses = Array.from({ length: natGateways }, (_, index) => new CfnEIP(this, `Address${index + 1}`));
-    const vpc = new Vpc(this, "Vpc", {
+    const vpc = new Vpc(stack, "Vpc", {
       ipAddresses: IpAddresses.cidr(cidr),
       maxAzs: 2,
       // It would add a function of the CDK to the stack. Nothing uses the default group.
@@ -51,7 +53,7 @@ export class ZoneNetwork extends Construct {
       reason:
         "Only Starling's workers are in this VPC, and they log each cluster that they reach. Flow logs cost more than the NAT gateway's hour.",
     });
-    const group = new CfnSecurityGroup(this, "Workers", {
+    const group = new CfnSecurityGroup(stack, "Workers", {
       vpcId: vpc.vpcId,
       groupDescription: "Workers of Starling: nothing comes in, and requests go out to API servers of any port",
       securityGroupEgress: [{ ipProtocol: "tcp", fromPort: 1, toPort: 65535, cidrIp: "0.0.0.0/0" }],

@@ -44,25 +44,19 @@ const modelled = new Set([
   "AWS::Scheduler::Schedule",
 ]);
 
+/** The end of the names of nested stacks, as the CDK names their templates. */
+const nestedSuffix = ".nested";
+
 /** Types of resources that have no counterpart on one machine. */
 const withoutEffect = new Set([
   "AWS::ApiGatewayV2::Api",
   "AWS::ApiGatewayV2::Stage",
+  // The networks of zones are nested stacks: all functions of this machine reach the loopback interface.
+  "AWS::CloudFormation::Stack",
   "AWS::CloudWatch::Alarm",
   "AWS::CloudWatch::CompositeAlarm",
   "AWS::CloudWatch::Dashboard",
-  // The networks of zones: all functions of this machine reach the loopback interface.
   "AWS::EC2::EIP",
-  "AWS::EC2::InternetGateway",
-  "AWS::EC2::NatGateway",
-  "AWS::EC2::Route",
-  "AWS::EC2::RouteTable",
-  "AWS::EC2::SecurityGroup",
-  "AWS::EC2::Subnet",
-  "AWS::EC2::SubnetRouteTableAssociation",
-  "AWS::EC2::VPC",
-  "AWS::EC2::VPCEndpoint",
-  "AWS::EC2::VPCGatewayAttachment",
   // CodeCommit and ECR, whose events they pass on, are not on this machine.
   "AWS::Events::Rule",
   "AWS::IAM::ManagedPolicy",
@@ -84,7 +78,8 @@ interface Found extends Planned {
  * property, or a reference without a target.
  */
 export function readPlan(stacks: Stacks): MachinePlan {
-  const found = Object.entries(stacks).flatMap(([stack, template]) => resourcesOf(stack, template));
+  const whole = Object.fromEntries(Object.entries(stacks).filter(([stack]) => !stack.endsWith(nestedSuffix)));
+  const found = Object.entries(whole).flatMap(([stack, template]) => resourcesOf(stack, template));
   const ofType = (type: string) => found.filter(({ resource }) => resource.Type === type);
   const target = (from: Found, type: string) => referenceFrom(from, ofType(type));
   const integrated = new Map(
@@ -151,7 +146,7 @@ export function readPlan(stacks: Stacks): MachinePlan {
         input: JSON.parse(Target.Input ?? "{}") as unknown,
       };
     }),
-    outputs: Object.entries(stacks).flatMap(([stack, { Outputs = {} }]) =>
+    outputs: Object.entries(whole).flatMap(([stack, { Outputs = {} }]) =>
       Object.entries(Outputs).map(([name, { Value }]) => ({ stack, name, value: Value })),
     ),
     namedOnly: namedOnlyTypes.flatMap((type) => ofType(type).map((each) => ({ ...identity(each), type }))),

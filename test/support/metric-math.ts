@@ -1,9 +1,9 @@
-/** The part of metric math that the stacks use: numbers, metrics by id, `+ - * /`, brackets and FILL(id, number). */
+/** The part of metric math that the stacks use: numbers, metrics by id, `+ - * / >`, brackets and FILL(id, number). */
 
 /** The value of one period; undefined if there was no measurement. */
 export type Value = number | undefined;
 
-const token = /\s*(?:(\d+(?:\.\d+)?)|(\w+)|([()+*/,-]))/y;
+const token = /\s*(?:(\d+(?:\.\d+)?)|(\w+)|([()+*/,>-]))/y;
 
 /**
  * The value of an expression in one period. An expression with a missing operand is missing, the worst result that
@@ -19,6 +19,10 @@ export function evaluateMath(expression: string, measured: (id: string) => Value
     const found = next();
     if (found !== desired) throw new Error(`"${expression}" has ${found ?? "its end"} where ${desired} was expected`);
   };
+  const compared = (): Value => {
+    const value = sum();
+    return tokens[at] === ">" ? combined(next(), value, sum()) : value;
+  };
   const sum = (): Value => {
     let value = product();
     while (tokens[at] === "+" || tokens[at] === "-") value = combined(next(), value, product());
@@ -32,7 +36,7 @@ export function evaluateMath(expression: string, measured: (id: string) => Value
   const operand = (): Value => {
     const word = next() ?? "";
     if (word === "(") {
-      const value = sum();
+      const value = compared();
       expect(")");
       return value;
     }
@@ -49,7 +53,7 @@ export function evaluateMath(expression: string, measured: (id: string) => Value
     if (/^[a-z]\w*$/.test(word)) return measured(word);
     throw new Error(`"${expression}" has ${word === "" ? "an end" : word}, which is not played here`);
   };
-  const value = sum();
+  const value = compared();
   if (at < tokens.length) throw new Error(`"${expression}" goes on with ${tokens[at]}`);
   return value;
 }
@@ -71,5 +75,7 @@ function combined(operator: string | undefined, left: Value, right: Value): Valu
   if (operator === "+") return left + right;
   if (operator === "-") return left - right;
   if (operator === "*") return left * right;
+  // CloudWatch's comparisons are 1 where they hold, and 0 where they do not.
+  if (operator === ">") return left > right ? 1 : 0;
   return right === 0 ? undefined : left / right;
 }

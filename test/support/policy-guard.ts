@@ -64,7 +64,7 @@ export function statementsOf(resources: readonly Resource[], folder: string): re
   const text = JSON.stringify(statementsByRole(resources).get(role) ?? []);
   return JSON.parse(
     text.replace(
-      /\{"Fn::GetAtt":\["(WiringTo[A-Za-z]+?Queue|Wiring[A-Za-z]+?(?:Function|DeadLetters))[0-9A-F]+","Arn"\]\}/g,
+      /\{"Fn::GetAtt":\["(WiringTo[A-Za-z]+?Queue|WiringZone[a-z0-9]+To[A-Za-z]+?Queue|Wiring[A-Za-z]+?(?:Function|DeadLetters))[0-9A-F]+","Arn"\]\}/g,
       '"<$1>"',
     ),
   ) as Statement[];
@@ -144,7 +144,7 @@ function policyResource(resource: string): string {
     case "object":
       return `<starling-state-blobs-arn>/${name}`;
     case "queue":
-      return `<${/(WiringTo[A-Za-z]+?Queue|Wiring[A-Za-z]+?DeadLetters)[0-9A-F]+(\.fifo)?$/.exec(name)?.[1] ?? name}>`;
+      return `<${/(WiringTo[A-Za-z]+?Queue|WiringZone[a-z0-9]+To[A-Za-z]+?Queue|Wiring[A-Za-z]+?DeadLetters)[0-9A-F]+(\.fifo)?$/.exec(name)?.[1] ?? name}>`;
     case "function":
       return `<Wiring${name[0]?.toUpperCase()}${name.slice(1)}Function>`;
     case "event-bus":

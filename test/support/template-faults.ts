@@ -136,6 +136,11 @@ function referenceFaults(spec: SpecDatabase, stacks: Stacks, template: Reference
   const attributeFaults = (id: string, attribute: string): readonly string[] => {
     const resource = template.Resources[id];
     if (resource === undefined) return [`refers to ${id}.${attribute}: there is no such resource`];
+    if (resource.Type === "AWS::CloudFormation::Stack" && attribute.startsWith("Outputs.")) {
+      const output = attribute.slice("Outputs.".length);
+      const isThere = Object.values(stacks).some(({ Outputs = {} }) => output in Outputs);
+      return isThere ? [] : [`refers to ${id}.${attribute}: no nested stack has that output`];
+    }
     const attributes = resourceOf(spec, resource.Type)?.attributes ?? {};
     return attribute in attributes ? [] : [`refers to ${id}.${attribute}: ${resource.Type} has no such attribute`];
   };

@@ -2,9 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { runbookSections } from "#test/support/runbook.ts";
 import { ofType, resourcesIn, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
+import { zonesOf } from "#test/synth/zones.ts";
 
 const topicArn = "arn:aws:sns:eu-west-1:111122223333:on-call";
-const { control } = await synthesizeTemplates({ alarmTopicArn: topicArn });
+const { control } = await synthesizeTemplates({ alarmTopicArn: topicArn, zones: zonesOf(1) });
 const resources = resourcesIn(control);
 const alarms = [
   ...ofType(resources, "AWS::CloudWatch::Alarm"),
@@ -37,7 +38,10 @@ describe.each(alarms.map((alarm) => [alarm.id, alarm] as const))("%s", (_id, ala
     expect(section?.anchor, textOf(alarm.Properties.AlarmDescription)).toBeDefined();
     const [, construct = "", name = ""] = /^Wiring(\w+Watch|Watch)(\w+)[0-9A-F]{8}$/.exec(alarm.id) ?? [];
     const words = section?.text.replaceAll("\n", " ") ?? "";
-    const generic = name.replace(/^(Resolve|Rollout|Render|Apply|ApplySlow|Report|Discover)(?=Age|DeadLetters)/, "");
+    const generic = name.replace(
+      /^(Resolve|Rollout|Render|Apply|ApplySlow|Report|Discover|z1)(?=Age|DeadLetters|Down)/,
+      "",
+    );
     const named = [...words.matchAll(/`(\w+)…(\w+)`/g)].map(([, of, which]) => `${of}…${which}`);
     expect(named.some((each) => each.startsWith(`${construct}…`) && each.endsWith(generic))).toBe(true);
   });

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { Stacks, Template } from "#local/template/cloudformation.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { templateFaults } from "#test/support/template-faults.ts";
+import { zonesOf } from "#test/synth/zones.ts";
 
 describe("AWS accepts every property of the templates, and every reference has a target", () => {
   test.each<[string, Record<string, string>]>([
@@ -14,6 +15,8 @@ describe("AWS accepts every property of the templates, and every reference has a
       "alarms by mail, and roles in other accounts",
       { alarmEmail: "on-call@example.com", clusterAccounts: "111122223333" },
     ],
+    // One, three and as many zones as the setting allows.
+    ...[1, 3, 10].map((count): [string, Record<string, string>] => [`${count} zones`, { zones: zonesOf(count) }]),
   ])("with %s", async (_, context) => {
     expect(templateFaults(await synthesize(context))).toEqual([]);
   });
@@ -90,6 +93,21 @@ describe("the check of the templates finds each kind of fault", () => {
       "an output that another stack does not have",
       queue({ QueueName: { "Fn::GetStackOutput": { StackName: "state", OutputName: "Name" } } }),
       "app Queue refers to the output Name of state: there is no such output",
+    ],
+    [
+      "an output that no nested stack has",
+      {
+        app: {
+          Resources: {
+            Network: { Type: "AWS::CloudFormation::Stack", Properties: { TemplateURL: "https://network.example" } },
+            Queue: {
+              Type: "AWS::SQS::Queue",
+              Properties: { QueueName: { "Fn::GetAtt": ["Network", "Outputs.Name"] } },
+            },
+          },
+        },
+      },
+      "app Queue refers to Network.Outputs.Name: no nested stack has that output",
     ],
     [
       "a dependence on nothing",

@@ -143,8 +143,8 @@ describe("a zone that is wrong is refused with its name, the field, the value an
 
   test.each<[string, unknown, string]>([
     ["a text that is no JSON", "fixed", 'setting zones is "fixed", which is no JSON ('],
-    ["no list", { fixed: {} }, 'setting zones is {"fixed":{}}; expected a list of at most 20 zones as JSON, each an'],
-    ["JSON that is no list", '{"name":"fixed"}', 'setting zones is {"name":"fixed"}; expected a list of at most 20'],
+    ["no list", { fixed: {} }, 'setting zones is {"fixed":{}}; expected a list of at most 10 zones as JSON, each an'],
+    ["JSON that is no list", '{"name":"fixed"}', 'setting zones is {"name":"fixed"}; expected a list of at most 10'],
     ["an entry that is no zone", ["fixed"], 'setting zones[0] is "fixed"; expected an object such as {"name": "fixed"'],
     ["no name", [{ vpc: {} }], "setting zones[0].name is missing; expected a name of at most 18 small letters"],
     ["a number as name", [{ ...fixed, name: 7 }], "setting zones[0].name is 7; expected a name of at most 18 small"],

@@ -110,9 +110,11 @@ export function statementsByRole(resources: readonly Resource[]): ReadonlyMap<st
   return found;
 }
 
-/** The function of a folder below functions/. */
-export function functionNamed(resources: readonly Resource[], folder: string): Resource {
-  const name = `${folder[0]?.toUpperCase()}${folder.slice(1)}`;
+/** The function of a folder below functions/. @param named - `apply`, or `apply-spoke` for that of the zone `spoke`. */
+export function functionNamed(resources: readonly Resource[], named: string): Resource {
+  const [folder = "", ...zone] = named.split("-");
+  const place = zone.length === 0 ? "" : `Zone${zone.join("")}`;
+  const name = `${place}${folder[0]?.toUpperCase()}${folder.slice(1)}`;
   const found = ofType(resources, "AWS::Lambda::Function").filter(({ id }) => id.startsWith(`Wiring${name}Function`));
   const [only] = found;
   if (only === undefined || found.length > 1) throw new Error(`${found.length} functions are named ${name}`);

@@ -113,7 +113,7 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "list",
       desired: "host names, addresses and ranges, separated by commas, such as git.corp.example,10.20.0.0/16",
-      does: "Private hosts and address ranges from which Starling may fetch Sources, and the keys of issuers for Receivers. Public hosts need no entry.",
+      does: "Private hosts and address ranges from which Starling may fetch Sources, and the keys of issuers for Receivers. Public hosts need no entry. In AWS the functions that fetch run outside of every VPC, so that the setting opens only what is reached from there.",
     }),
   sourceBuckets: z
     .union([z.array(z.string()), z.string().transform((text) => text.split(","))])

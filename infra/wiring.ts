@@ -53,7 +53,7 @@ import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
-import { partitions } from "#shared/fleet/rows/keys.ts";
+import { partitionOfZone, partitions } from "#shared/fleet/rows/keys.ts";
 
 const ofNamespaces = [partitions.sources, partitions.syncGroups, partitions.syncs] as const;
 const objects = [...ofNamespaces, partitions.discoveries] as const;
@@ -584,7 +584,7 @@ export class Wiring extends Construct {
               partitions.freezeState,
             ],
             put: [partitions.clusters, partitions.checks],
-            update: [partitions.clusters, ...ofZones],
+            update: [partitions.clusters, ...(zones.length === 0 ? [] : [partitionOfZone(zone)])],
             check: [partitions.clusters],
           }),
           STARLING_BUCKET: blobsOf(blobs, {

@@ -3,17 +3,20 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ClusterCheck } from "#shared/fleet/cluster-links.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
+import { mayDo, refusedCalls, statementsOf } from "#test/support/policy-guard.ts";
+import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
+const zones = JSON.stringify([
+  { name: "fixed", vpc: {} },
+  { name: "spoke", subnets: ["subnet-0a1b2c3d4e5f60718"], securityGroups: ["sg-0a1b2c3d4e5f60718"] },
+]);
 /** The clusters of the messages that each function got. */
 const worked = new Map<string, Set<string>>();
 let world: World;
 
 beforeAll(async () => {
   world = await startWorld({
-    zones: JSON.stringify([
-      { name: "fixed", vpc: {} },
-      { name: "spoke", subnets: ["subnet-0a1b2c3d4e5f60718"], securityGroups: ["sg-0a1b2c3d4e5f60718"] },
-    ]),
+    zones,
     sandboxes: (functionName, wire) => {
       const handler = wire();
       return async (event, context) => {
@@ -96,4 +99,35 @@ test("the workers of a zone know the addresses and the security groups of its ne
   expect(environmentOf("apply")).not.toHaveProperty("STARLING_ZONE_ADDRESSES");
   expect(environmentOf("apply-fixed")).toMatchObject({ STARLING_ZONE_ADDRESSES: { Ref: expect.any(String) } });
   expect(environmentOf("apply-spoke")).toMatchObject({ STARLING_ZONE_SECURITY_GROUPS: "sg-0a1b2c3d4e5f60718" });
+});
+
+test("the roles allow every call of the functions, and no zone touches the queues and clusters of another", async () => {
+  const { resources } = await synthesizeTemplates({ zones });
+  expect(refusedCalls(world.calls(), resources)).toEqual([]);
+  const touched = Object.groupBy(world.calls(), (call) => call.function);
+  for (const [worker, zone, cluster] of [
+    ["apply", "home", "c1"],
+    ["apply-fixed", "fixed", "c2"],
+    ["apply-spoke", "spoke", "c3"],
+  ] as const) {
+    const calls = touched[worker] ?? [];
+    const keys = calls.flatMap(({ leadingKey }) => leadingKey ?? []).filter((key) => /^(CL|CHECK|ZONE)#/.test(key));
+    expect(new Set(keys)).toEqual(new Set([`CL#${cluster}`, `CHECK#${cluster}`, `ZONE#${zone}`]));
+    const own = new RegExp(
+      zone === "home" ? "WiringTo(Apply|ApplySlow|Report|Render)Queue" : `WiringZone${zone}|To(Report|Render)Queue`,
+    );
+    const queues = calls.filter(({ action }) => action.startsWith("sqs:")).map(({ resource }) => resource);
+    expect(queues.filter((queue) => !own.test(queue))).toEqual([]);
+    const others = ["home", "fixed", "spoke"].filter((other) => other !== zone);
+    for (const other of others) {
+      const update = {
+        action: "dynamodb:UpdateItem",
+        resource: "<starling-state-table-arn>",
+        partition: `ZONE#${other}`,
+      };
+      const queue = other === "home" ? "WiringToApplyQueue" : `WiringZone${other}ToApplyQueue`;
+      expect(mayDo(update, statementsOf(resources, worker))).toBe(false);
+      expect(mayDo({ action: "sqs:SendMessage", resource: `<${queue}>` }, statementsOf(resources, worker))).toBe(false);
+    }
+  }
 });

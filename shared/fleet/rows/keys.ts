@@ -124,7 +124,12 @@ export const partitions = {
   pins: forms.pin.partition,
   events: forms.event.partition,
 } as const;
-export type Partition = (typeof partitions)[keyof typeof partitions];
+export type Partition = (typeof partitions)[keyof typeof partitions] | ReturnType<typeof partitionOfZone>;
+
+/** The partition of one zone: its workers write no row of another zone. */
+export function partitionOfZone(zone: string): `ZONE#${string}` {
+  return forms.zone.key({ zone }).pk as `ZONE#${string}`;
+}
 
 export const keys = {
   object: Object.assign(

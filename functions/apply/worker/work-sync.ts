@@ -1,5 +1,6 @@
 /** Works on one Sync on one cluster: chooses the operation that it needs, and observes the result. */
 
+import { isElsewhere } from "#functions/apply/cluster/is-elsewhere.ts";
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { type Reading, WriteGate, WriteWithheld } from "#functions/apply/lease/write-gate.ts";
@@ -97,6 +98,8 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
     const now = ports.clock.now();
     if (row === undefined || standing.cluster === undefined || isEarly(row, now) || isTooLate(row, now))
       return undefined;
+    // It moved during this work: its rows stay due for the workers of its new zone.
+    if (isElsewhere(standing.cluster, ports.zone)) return undefined;
     const cluster = newerOf(context.cluster, standing.cluster);
     if (row.paused !== undefined)
       return await checkPaused({ row, cluster, owner }, { paused: row.paused, gate }, context);

@@ -58,6 +58,34 @@ test("a cluster that moved to another zone gets no request from a late message, 
   expect(await worker.world.phase("web")).toBe("Ready");
 });
 
+test("a cluster that moves while a worker is at it begins nothing more there, and does not count as unreachable", async () => {
+  await moveTo("home");
+  await worker.world.assign("api", [namespace("shop"), configMap("shop/api")]);
+  await worker.world.assign("web", [configMap("shop/web")]);
+  const real = await connectorIn("home");
+  let connections = 0;
+  const connector = {
+    connect: async (...given: Parameters<typeof real.connect>) => {
+      connections++;
+      const client = await real.connect(...given);
+      if (connections === 1) await moveTo("spoke");
+      return client;
+    },
+    distrust() {},
+  };
+  const before = await worker.world.sync("web");
+  await worker.world.work({ zone: homeOf("spoke"), connector });
+  expect(connections).toBe(1);
+  expect(await worker.world.phase("api")).toBe("Ready");
+  expect(await worker.world.sync("web")).toEqual(before);
+  expect(worker.members()).toEqual(["ConfigMap api", "Namespace shop"]);
+  const isReachable = expect.objectContaining({ type: "Reachable", status: "True" });
+  expect((await worker.world.table.get(keys.cluster("c1")))?.status.conditions).toEqual([isReachable]);
+  expect(await worker.world.lease()).not.toHaveProperty("owner");
+  await worker.world.work({ zone: { own: "spoke", others: [] }, connector: await connectorIn("spoke") });
+  expect(await worker.world.phase("web")).toBe("Ready");
+});
+
 test("home reports a cluster of a zone that the installation does not have as unreachable, and asks it nothing", async () => {
   await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
   await moveTo("gone");

@@ -414,6 +414,8 @@ export interface RolloutStateRow extends Row {
    * assignment of a cluster there is unreachable at once.
    */
   readonly downZones?: readonly DownZone[];
+  /** No zone is found down before this time: the planner itself was not called for a while, and neither were the workers. */
+  readonly zonesDownFrom?: string;
   /** Workers have begun every assignment by this time, at the pace of `queuedUntil` in `due.ts`. */
   readonly queuedUntil?: string;
   /** Number of the newest `reconcile` and `refresh` that the planner has started. */

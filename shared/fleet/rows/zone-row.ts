@@ -12,6 +12,9 @@ export interface ZoneRow extends Row {
 /** A sandbox says at most once in this time that it runs. */
 export const pulseSeconds = 60;
 
+/** A worker that stays with one slow cluster for its whole invocation, of five minutes, says nothing meanwhile. */
+const leastSilentSeconds = 5 * 60 + pulseSeconds;
+
 export function zoneUpdate(zone: string, at: Date) {
   return {
     update: keys.zone(zone),
@@ -26,7 +29,7 @@ export function zoneUpdate(zone: string, at: Date) {
  * @param seconds - the time that an attempt may take. Pauses between two pulses are no sign.
  */
 export function downFrom(row: ZoneRow | undefined, seconds: number): string {
-  return row === undefined ? "" : later(row.workedAt, Math.max(seconds, 3 * pulseSeconds));
+  return row === undefined ? "" : later(row.workedAt, Math.max(seconds, leastSilentSeconds));
 }
 
 export function downText(zone: string, row: ZoneRow | undefined): string {

@@ -6,18 +6,25 @@ import { canonicalJson } from "#shared/base/json.ts";
 import type { SeenSlot } from "#shared/fleet/rollout/facts.ts";
 import { isWorkerSilent } from "#shared/fleet/rollout/judge.ts";
 import { zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
+import { later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
 import { because } from "#shared/fleet/rows/stated-reason.ts";
 import { downFrom, downText } from "#shared/fleet/rows/zone-row.ts";
 import { slotState } from "#shared/fleet/waits/slot-state.ts";
 
+/** Seconds after the deadline that the planner has set itself: so late, it was not called, and workers were not called either. */
+const lateSeconds = 120;
+/** How long workers then have to say that they run. */
+const graceSeconds = 180;
+
 type Judged = Omit<SeenSlot, "lease">;
 
 /**
  * A cluster whose worker is silent is unreachable when no worker of its zone has run for as long as an attempt may take.
  * Otherwise the zone's workers are busy, which counts against nothing. In a zone that was found down, and where no worker
- * has run since, an assignment takes no time from clusters of other zones.
+ * has run since, an assignment takes no time from clusters of other zones. After an outage of everything, the planner may
+ * be the first that runs again, and the silence of the workers says nothing yet.
  */
 export async function withZones(
   transaction: Transaction,
@@ -25,7 +32,9 @@ export async function withZones(
   { isZoned = false, table }: PlannerPorts,
 ): Promise<readonly Judged[]> {
   const { at } = transaction;
-  const { downZones = [] } = transaction.rolloutState;
+  const { downZones = [], deadline = at, zonesDownFrom = "" } = transaction.rolloutState;
+  const isLate = later(deadline, lateSeconds) < at;
+  const notBefore = isLate && zonesDownFrom <= at ? later(at, graceSeconds) : zonesDownFrom;
   const waiting = isZoned ? judged.filter(isWaiting) : [];
   const silent = waiting.filter(({ slot, syncs, clock }) => isWorkerSilent(slot, syncs, clock));
   const asked = new Set((downZones.length > 0 ? waiting : silent).map(({ slot }) => slot.cluster));
@@ -48,13 +57,15 @@ export async function withZones(
     if (zone === undefined || (row !== undefined && isNewer(row))) return one;
     if (!down.has(zone) || isBegunIn(one)) {
       if (!silent.includes(one)) return one;
-      const from = downFrom(row, one.clock.progressSeconds);
+      const silentFrom = downFrom(row, one.clock.progressSeconds);
+      const from = silentFrom > notBefore ? silentFrom : notBefore;
       if (from > at) return { ...one, downFrom: from };
       down.set(zone, { zone, ...defined({ workedAt: row?.workedAt }) });
     }
     const reason = because("ZoneDown", downText(zone, row));
     return { ...one, verdict: { state: "Unreachable", reason }, paused: { reason, at, zone } } as const;
   });
+  if (notBefore !== zonesDownFrom) transaction.edit({ zonesDownFrom: notBefore });
   const after = [...down.values()];
   if (canonicalJson(after) !== canonicalJson(downZones))
     transaction.edit({ downZones: after.length === 0 ? undefined : after });

@@ -147,6 +147,35 @@ describe("the workers of a zone run", () => {
     expect(made.states()).toEqual({ c1: "Succeeded", s1: "Unreachable", s2: "Unreachable" });
   });
 
+  test("a worker that stays with one cluster for its whole invocation says nothing meanwhile, and its zone is not down", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2, progressDeadline: "30s" });
+    await homeWorks(made);
+    for (const seconds of [30, 329]) {
+      made.advanceClock(seconds);
+      await made.plan();
+    }
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Assigned", s2: "Assigned" });
+    made.advanceClock(1);
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Unreachable", s2: "Unreachable" });
+  });
+
+  test("after an outage in which nobody called them, they have time to say that they run", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+    await homeWorks(made);
+    for (const name of ["s1", "s2"]) await made.observe(name, "Applying", { nextAt: made.now.toISOString() });
+    await made.plan();
+    made.advanceClock(3600);
+    for (const clusters of [["s1"], undefined]) await made.plan(undefined, clusters);
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Assigned", s2: "Assigned" });
+    made.advanceClock(179);
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Assigned", s2: "Assigned" });
+    made.advanceClock(1);
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Unreachable", s2: "Unreachable" });
+  });
+
   test("in an installation without zones, clusters wait for their worker", async () => {
     const made = await worldOf(["a"], { progressDeadline: "10m" });
     await begin(made);

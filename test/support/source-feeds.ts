@@ -360,6 +360,7 @@ const underTwo = (version: string) => Number(version.split(".")[0]) < 2;
 const gitPolicies = [
   policy("the default branch", undefined),
   policy("a branch", { branch: "main" }),
+  policy("a reference by its full name", { name: "refs/heads/main" }),
   policy("a tag", { tag: "v1.0.0" }, never),
   policy("a commit", (commit) => ({ commit }), never),
   policy("a range", { semver: "^1.0.0" }, underTwo),

@@ -61,6 +61,7 @@ const routes = {
   "POST /v1/clusters/:name/cordon": "OA",
   "POST /v1/clusters/:name/uncordon": "OA",
   "GET /v1/freezes": "VROPA",
+  "GET /v1/zones": "VROPA",
   [`POST ${ns}/receivers/:name/trigger`]: "OA",
   "POST /v1/freezes/:freeze": "OA",
   "DELETE /v1/freezes/:freeze": "OA",

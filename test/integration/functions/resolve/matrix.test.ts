@@ -240,8 +240,8 @@ test("the combinations have every upstream, and every way to sign in, to follow 
   const ofSpec = document.spec?.properties ?? {};
   const examples = feedKinds.flatMap((kind) => Object.entries(kind.example(place)));
   const stated = new Set(examples.map(([name]) => name));
-  // An include joins other Sources, and has tests of its own.
-  const rules = new Set(["include", "paths", "immutableTags", "retain", "interval"]);
+  // An include joins other Sources, and patterns leave files out; both have tests of their own.
+  const rules = new Set(["include", "ignore", "paths", "immutableTags", "retain", "interval"]);
   expect(
     Object.keys(ofSpec)
       .filter((name) => !rules.has(name))

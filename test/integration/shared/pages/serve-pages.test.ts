@@ -153,14 +153,15 @@ describe("hostile texts in objects", () => {
 
   async function world() {
     const api = apiFixture();
-    await api.call("POST", "/v1/apply", {
+    const applied = await api.call("POST", "/v1/apply", {
       documents: [
         source("app"),
-        receiver("ci", label),
+        receiver("ci", `acme/${label}`),
         cluster("c1", { env: "prod" }),
         syncGroup("shop", [{ name: "web", source: "app", path: "web" }]),
       ],
     });
+    expect(applied.status).toBe(200);
     await storeRollout(api, {
       number: 3,
       states: { canary: ["Failed"] },

@@ -1,5 +1,6 @@
 import { RE2JS } from "re2js";
 import { describe, expect, test } from "vitest";
+import { createRandom } from "#local/base/random.ts";
 import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 import { namesBeginning } from "#shared/source/names-beginning.ts";
 
@@ -154,11 +155,8 @@ function randomPattern(random: () => number, depth = 3): string {
 
 test("no text that an accepted expression matches begins with an owner that the expression does not contain", () => {
   const seed = Date.now() % 100_000;
-  let state = seed;
-  const random = () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
+  const numbers = createRandom(seed);
+  const random = () => numbers.integer(0, 2 ** 31 - 1) / 2 ** 31;
   const letters = ["a", "b", "A", "/", ".", "x", ":"];
   const texts = [""];
   for (let length = 0; length < 4; length++)

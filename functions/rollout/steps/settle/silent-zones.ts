@@ -17,6 +17,8 @@ import { slotState } from "#shared/fleet/waits/slot-state.ts";
 const lateSeconds = 120;
 /** How long workers then have to say that they run. */
 const graceSeconds = 180;
+/** A planner that is always late finds zones down nevertheless. */
+const graceEverySeconds = 3600;
 
 type Judged = Omit<SeenSlot, "lease">;
 
@@ -34,7 +36,8 @@ export async function withZones(
   const { at } = transaction;
   const { downZones = [], deadline = at, zonesDownFrom = "" } = transaction.rolloutState;
   const isLate = later(deadline, lateSeconds) < at;
-  const notBefore = isLate && zonesDownFrom <= at ? later(at, graceSeconds) : zonesDownFrom;
+  const mayWait = zonesDownFrom === "" || later(zonesDownFrom, graceEverySeconds) <= at;
+  const notBefore = isLate && mayWait ? later(at, graceSeconds) : zonesDownFrom;
   const waiting = isZoned ? judged.filter(isWaiting) : [];
   const silent = waiting.filter(({ slot, syncs, clock }) => isWorkerSilent(slot, syncs, clock));
   const asked = new Set((downZones.length > 0 ? waiting : silent).map(({ slot }) => slot.cluster));

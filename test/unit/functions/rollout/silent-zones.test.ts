@@ -176,6 +176,16 @@ describe("the workers of a zone run", () => {
     expect(made.states()).toEqual({ c1: "Succeeded", s1: "Unreachable", s2: "Unreachable" });
   });
 
+  test("a planner that is always late gives them that time once an hour", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+    await homeWorks(made);
+    for (const state of ["Assigned", "Unreachable"]) {
+      made.advanceClock(1200);
+      await made.plan();
+      expect(made.states()).toEqual({ c1: "Succeeded", s1: state, s2: state });
+    }
+  });
+
   test("in an installation without zones, clusters wait for their worker", async () => {
     const made = await worldOf(["a"], { progressDeadline: "10m" });
     await begin(made);

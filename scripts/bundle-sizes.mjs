@@ -13,24 +13,24 @@ const defaultLimitKib = 1500;
 const limitsKib = {
   // The clients of S3, Lambda, Secrets Manager and CloudWatch Logs, the verbs about rollouts, the kinds, re2js with 260 KiB, and
   // what reads a trusted_root.json with 140 KiB, at its first use.
-  Api: 2930,
+  Api: 2990,
   // The client of Secrets Manager, the reader of issuers' keys with jose, and re2js with 270 KiB for the patterns of claims.
   Webhook: 1800,
   // The clients of EKS, STS, SSM, Organizations and the Tagging API.
   Discover: 1850,
-  // The client of S3.
-  Rollout: 2000,
+  // The client of S3, and the schema of Sources with semver, by which it knows what a Source's present spec makes.
+  Rollout: 2090,
   // The client of S3, the pages, and the kinds that they show.
-  Dashboard: 2060,
+  Dashboard: 2080,
   // The clients of S3 and Lambda.
   Render: 1750,
   // The clients of S3, Secrets Manager, EKS and STS.
-  Apply: 2250,
+  Apply: 2280,
   // The clients of S3 and Secrets Manager, isomorphic-git, and the readers of registries, repositories and archives. ssh2 has 800
   // KiB, and is read at its first use. re2js has 260 KiB, and what reads
   // cosign's bundles 140 KiB. The client of EventBridge has 52 KiB, and included Sources, pinned revisions, shared polls, events
   // and the limits of hosts have about 40 KiB together.
-  Resolve: 4060,
+  Resolve: 4090,
 };
 
 const templates = existsSync(assembly) ? readdirSync(assembly).filter((name) => name.endsWith(".template.json")) : [];

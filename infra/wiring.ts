@@ -25,12 +25,12 @@ import {
   plain,
   queueLengthOf,
   queueLengthsOf,
+  queuesOf,
   rowsOf,
   secretDescriptionOf,
   secretOf,
   sourceBuckets,
   zoneAddresses,
-  zoneQueuesOf,
 } from "#infra/constructs/access.ts";
 import { ApiEntry, type ApiEntryProps } from "#infra/constructs/api-entry.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
@@ -198,8 +198,8 @@ export class Wiring extends Construct {
       zones.length === 0
         ? {}
         : {
-            STARLING_ZONE_QUEUES: zoneQueuesOf(
-              zones.map(({ setting: { name }, toApply }) => ({ name, queue: toApply.queue })),
+            STARLING_ZONE_QUEUES: queuesOf(
+              Object.fromEntries(zones.map(({ setting: { name }, toApply }) => [name, toApply.queue])),
             ),
           };
 

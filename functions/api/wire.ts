@@ -10,17 +10,17 @@ import { S3Uploads } from "#shared/adapters/aws/s3-uploads.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { zonedSender } from "#shared/adapters/zoned-sender.ts";
+import { namedTexts } from "#shared/base/named-texts.ts";
 import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 import type { ApiClients } from "#shared/lambda/api-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
-import { parseZoneQueues } from "#shared/lambda/zone-queues.ts";
 
 export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, output }: WireOptions = {}): HttpHandler {
   const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
-  const zones = parseZoneQueues(env.STARLING_ZONE_QUEUES);
+  const zones = namedTexts(env.STARLING_ZONE_QUEUES);
   const queues = {
     resolve: env.STARLING_QUEUE_RESOLVE,
     discover: env.STARLING_QUEUE_DISCOVER,
@@ -38,7 +38,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     clock,
     ids: randomIds,
     log: powertoolsLog("api", output),
-    logs: new CloudWatchLogReader(aws.logs, logGroupsOf(env)),
+    logs: new CloudWatchLogReader(aws.logs, namedTexts(env.STARLING_LOG_GROUPS)),
     installation: env.STARLING_INSTALLATION,
     defaultGuard: defaultGuardOf(env.STARLING_GUARD),
     bucketRules: { allowed: parseAllowedBuckets(env.STARLING_SOURCE_BUCKETS ?? ""), own: env.STARLING_BUCKET },
@@ -55,7 +55,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
         applySlow: env.STARLING_DEAD_QUEUE_APPLY_SLOW,
         report: env.STARLING_DEAD_QUEUE_REPORT,
         tick: env.STARLING_DEAD_QUEUE_TICK,
-        ...Object.fromEntries(parseZoneQueues(env.STARLING_DEAD_QUEUES_OF_ZONES)),
+        ...Object.fromEntries(namedTexts(env.STARLING_DEAD_QUEUES_OF_ZONES)),
       },
       concurrency: {
         clusters: env.STARLING_CLUSTERS,
@@ -64,8 +64,4 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
       },
     },
   });
-}
-
-function logGroupsOf({ STARLING_LOG_GROUPS }: ApiEnv): ReadonlyMap<string, string> {
-  return new Map(STARLING_LOG_GROUPS.split(",").map((pair) => pair.split("=") as [string, string]));
 }

@@ -5,10 +5,10 @@ import { EksInventory } from "#shared/adapters/aws/eks-inventory.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import { namedTexts } from "#shared/base/named-texts.ts";
 import type { DiscoveryClients } from "#shared/lambda/discovery-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
-import { parseZoneVpcs } from "#shared/lambda/zone-vpcs.ts";
 
 export function wireDiscover(env: DiscoverEnv, aws: DiscoveryClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock } = options;
@@ -22,7 +22,7 @@ export function wireDiscover(env: DiscoverEnv, aws: DiscoveryClients, options: W
     ids: randomIds,
     log,
     installation,
-    zonesOfVpcs: parseZoneVpcs(env.STARLING_ZONE_VPCS),
+    zonesOfVpcs: namedTexts(env.STARLING_ZONE_VPCS),
   };
   return sqsHandler({
     queue: "discover",

@@ -7,11 +7,11 @@ import { SqsReturns } from "#shared/adapters/aws/sqs-returns.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { zonedSender } from "#shared/adapters/zoned-sender.ts";
+import { namedTexts } from "#shared/base/named-texts.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
 import type { BlobClients, RowClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
-import { parseZoneQueues } from "#shared/lambda/zone-queues.ts";
 
 /** Milliseconds that a step may take once it has begun. */
 const reserveMs = 15_000;
@@ -21,7 +21,7 @@ export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, opti
   const { clock = systemClock, output } = options;
   const log = powertoolsLog("rollout", output);
   const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
-  const zones = parseZoneQueues(env.STARLING_ZONE_QUEUES);
+  const zones = namedTexts(env.STARLING_ZONE_QUEUES);
   const queues = {
     rollout: env.STARLING_QUEUE_ROLLOUT,
     render: env.STARLING_QUEUE_RENDER,

@@ -6,16 +6,16 @@ import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { zonedSender } from "#shared/adapters/zoned-sender.ts";
+import { namedTexts } from "#shared/base/named-texts.ts";
 import type { AlarmClients } from "#shared/lambda/alarm-clients.ts";
 import type { RowClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
-import { parseZoneQueues } from "#shared/lambda/zone-queues.ts";
 
 /** Called by the scheduler; the event has no content that matters. */
 export function wireTick(env: TickEnv, aws: RowClients & AlarmClients, options: WireOptions = {}): () => Promise<void> {
   const { clock = systemClock, output } = options;
   const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
-  const zones = parseZoneQueues(env.STARLING_ZONE_QUEUES);
+  const zones = namedTexts(env.STARLING_ZONE_QUEUES);
   const queues = {
     resolve: env.STARLING_QUEUE_RESOLVE,
     render: env.STARLING_QUEUE_RENDER,

@@ -174,13 +174,9 @@ export function secretDescriptionOf(arn: string): Access {
   };
 }
 
-/** The right to send to the queues of zones. */
-export function zoneQueuesOf(zones: readonly { readonly name: string; readonly queue: IQueue }[]): Access {
-  const resources = zones.map(({ queue }) => queue.queueArn);
-  return {
-    value: zones.map(({ name, queue }) => `${name}=${queue.queueUrl}`).join(","),
-    statements: [new PolicyStatement({ actions: ["sqs:SendMessage"], resources })],
-  };
+/** The right to send to each of these queues, as `name=url,name=url`. */
+export function queuesOf(queues: Readonly<Record<string, IQueue>>): Access {
+  return toQueues(queues, "sqs:SendMessage");
 }
 
 /** The fixed addresses of each zone. */
@@ -198,11 +194,15 @@ export function queueLengthOf(queue: IQueue): Access {
 
 /** The same for several queues, as `name=url,name=url`. */
 export function queueLengthsOf(queues: Readonly<Record<string, IQueue>>): Access {
+  return toQueues(queues, "sqs:GetQueueAttributes");
+}
+
+function toQueues(queues: Readonly<Record<string, IQueue>>, action: string): Access {
   const all = Object.entries(queues);
   const resources = all.map(([, queue]) => queue.queueArn);
   return {
     value: all.map(([name, queue]) => `${name}=${queue.queueUrl}`).join(","),
-    statements: [new PolicyStatement({ actions: ["sqs:GetQueueAttributes"], resources })],
+    statements: [new PolicyStatement({ actions: [action], resources })],
   };
 }
 

@@ -50,6 +50,7 @@ import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { defined } from "#shared/base/defined.ts";
+import { namedTexts } from "#shared/base/named-texts.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 import type { QueueName } from "#shared/messages.ts";
 
@@ -441,8 +442,7 @@ function keptLines(
     plan.functions.filter(({ folder }) => folder === "api"),
     "api",
   );
-  const pairs = deployment.variables(api).STARLING_LOG_GROUPS?.split(",") ?? [];
-  const groups = new Map(pairs.map((pair) => pair.split("=") as [string, string]));
+  const groups = namedTexts(deployment.variables(api).STARLING_LOG_GROUPS);
   for (const group of groups.values()) store.create(group);
   const now = clockOf(options);
   const isAsked = process.env.POWERTOOLS_LOG_LEVEL !== "SILENT";

@@ -1,4 +1,5 @@
 /** A zone as the API reports it: `GET /v1/zones`. */
+import { namedTexts } from "#shared/base/named-texts.ts";
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 
 /** - `none`: outside of every VPC; `vpc`: a VPC of its own; `subnets`: subnets that existed before. */
@@ -16,8 +17,7 @@ export interface ZoneObject {
 
 /** The zones besides `home` as the function api gets them: `fixed=192.0.2.1+192.0.2.2,spoke=`, by the addresses of each. */
 export function parseZoneAddresses(text: string | undefined): readonly ZoneObject[] {
-  return (text?.split(",") ?? []).map((pair) => {
-    const [name = "", list = ""] = pair.split("=");
+  return [...namedTexts(text)].map(([name, list]) => {
     const addresses = list.split("+").filter((address) => address !== "");
     return { kind: "Zone", metadata: { name }, network: { type: addresses.length > 0 ? "vpc" : "subnets", addresses } };
   });

@@ -1,30 +1,17 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { runGit } from "#local/git/git-command.ts";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { repositoryFolder } from "#local/git/repository.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { startOwnGitServer } from "#test/support/own-git-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 
-let root: string;
-let server: GitServer;
+const server = forAllTests(startOwnGitServer);
 let world: SourceWorld;
 let repository: string;
 let first: string;
 let count = 0;
-
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-full-reference-"));
-  server = await startGitServer({ root });
-});
-
-afterAll(async () => {
-  await server?.stop();
-  await rm(root, { recursive: true, force: true });
-});
 
 beforeEach(async () => {
   repository = `app-${count++}`;
@@ -36,7 +23,7 @@ beforeEach(async () => {
 
 /** Moves a reference that no branch and no tag is, as a forge does for a merge request. */
 const move = (ref: string, commit: string) =>
-  runGit(["-C", repositoryFolder(root, repository), "update-ref", ref, commit]);
+  runGit(["-C", repositoryFolder(server.root, repository), "update-ref", ref, commit]);
 
 const follow = (name: string, more: object = {}) =>
   world.put({ git: { url: server.url(repository), ref: { name } }, ...more });

@@ -1,16 +1,13 @@
-/** Sources that include others whose signatures count no longer. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { documentChange } from "#functions/api/write/object-change.ts";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { parseDocument } from "#shared/fleet/kinds/document.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { GitRemote } from "#shared/ports.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { startOwnGitServer } from "#test/support/own-git-server.ts";
 import {
   canSign,
   type SignedRepository,
@@ -21,20 +18,11 @@ import {
 import { SourceWorld } from "#test/support/source-world.ts";
 
 const remote = new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") });
-let root: string;
-let server: GitServer;
+const server = forAllTests(startOwnGitServer);
 let table: MemoryTable;
 let worlds: Map<string, SourceWorld>;
 let number = 0;
 
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-hostile-include-"));
-  server = await startGitServer({ root });
-});
-afterAll(async () => {
-  await server?.stop();
-  await rm(root, { recursive: true, force: true });
-});
 beforeEach(() => {
   number += 1;
   table = new MemoryTable();
@@ -85,7 +73,7 @@ describe.skipIf(!canSign("ssh-keygen"))("an included Source that verifies (with 
 
   /** `app` includes `middle`, and `middle` includes `base`, which verifies. */
   beforeEach(async () => {
-    base = signedRepository(root, repositoryOf("base"));
+    base = signedRepository(server.root, repositoryOf("base"));
     base.commit("a: 1", bot);
     await server.createRepository(repositoryOf("middle"), { "m.yaml": "m: 1" });
     await server.createRepository(repositoryOf("app"), { "app.yaml": "app: 1" });

@@ -1,10 +1,6 @@
 /** Pinned revisions while other writers, dead fetches, other places and names with an aim are in the way. */
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import { beforeEach, describe, expect, test } from "vitest";
 import { repositoryFolder } from "#local/git/repository.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
@@ -12,24 +8,17 @@ import { desiredPlan } from "#shared/fleet/rollout/desired-plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { sourcesAmong } from "#shared/fleet/sources/sources-among.ts";
 import { startFileServer } from "#test/support/file-server.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 import { findRevision, nameRevision, pollRevision, textsOfRevision } from "#test/support/named-revisions.ts";
+import { startOwnGitServer } from "#test/support/own-git-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 
 const source = { namespace: "shop", name: "app" };
-let root: string;
-let server: GitServer;
+const server = forAllTests(startOwnGitServer);
 let world: SourceWorld;
 let number = 0;
 let repository: string;
 
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-hostile-pin-"));
-  server = await startGitServer({ root });
-});
-afterAll(async () => {
-  await server?.stop();
-  await rm(root, { recursive: true, force: true });
-});
 beforeEach(() => {
   number += 1;
   repository = `app-${number}`;
@@ -41,7 +30,7 @@ const gitAt = (name: string, more: object = {}) => ({
   git: { url: server.url(name), ref: { branch: "main" }, ...more },
 });
 const inFolder = (name: string, ...line: readonly string[]) =>
-  execFileSync("git", ["-C", repositoryFolder(root, name), ...line]);
+  execFileSync("git", ["-C", repositoryFolder(server.root, name), ...line]);
 const create = async (name: string, text: string) => (await server.createRepository(name, { "a.yaml": text })) ?? "";
 
 /** The planner makes this of the rows as they are. */

@@ -1,32 +1,22 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { readLocalArtifact } from "#cli/seeing/local-artifact.ts";
 import { runGit } from "#local/git/git-command.ts";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import type { GitServer } from "#local/git/git-server.ts";
 import { repositoryFolder } from "#local/git/repository.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { startOwnGitServer } from "#test/support/own-git-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 
-let root: string;
-let server: GitServer;
+const server = forAllTests(startOwnGitServer);
 let world: SourceWorld;
 let repository: string;
 let count = 0;
-
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-ignore-"));
-  server = await startGitServer({ root });
-});
-
-afterAll(async () => {
-  await server?.stop();
-  await rm(root, { recursive: true, force: true });
-});
 
 beforeEach(async () => {
   repository = `app-${count++}`;
@@ -86,7 +76,7 @@ describe("a Source of git that ignores files", () => {
       "large.bin": "x".repeat(5000),
       "lfs.yaml": `version https://git-lfs.github.com/spec/v1\noid sha256:${"0".repeat(64)}\nsize 9\n`,
     });
-    const folder = repositoryFolder(root, repository);
+    const folder = repositoryFolder(server.root, repository);
     const blob = (await runGit(["-C", folder, "hash-object", "-w", "--stdin"], "nowhere")).trim();
     const tree = await runGit(["-C", folder, "ls-tree", "main"]);
     const next = await runGit(["-C", folder, "mktree"], `${tree}120000 blob ${blob}\tlink\n`);
@@ -118,7 +108,7 @@ describe("a Source of git that ignores files", () => {
 
   test("the place of a link counts, and its target may be ignored [source.ignore.links]", async () => {
     await commit({ "shared/base/a.yaml": "a: 1", "shared/base/a.md": "A", "deploy/b.yaml": "b: 1" });
-    const folder = repositoryFolder(root, repository);
+    const folder = repositoryFolder(server.root, repository);
     const blob = (await runGit(["-C", folder, "hash-object", "-w", "--stdin"], "../shared/base")).trim();
     const deploy = await runGit(["-C", folder, "ls-tree", "main:deploy"]);
     const inner = (await runGit(["-C", folder, "mktree"], `${deploy}120000 blob ${blob}\tbase\n`)).trim();
@@ -148,7 +138,7 @@ describe("a Source of git that ignores files", () => {
       "logo.png": "P",
     };
     await commit(files);
-    const clone = join(root, `clone-${repository}`);
+    const clone = join(server.root, `clone-${repository}`);
     await runGit(["init", "-q", clone]);
     for (const [path, text] of Object.entries(files)) {
       await mkdir(dirname(join(clone, path)), { recursive: true });
@@ -157,7 +147,7 @@ describe("a Source of git that ignores files", () => {
     for (const ignore of ["/docs\n!*.png", undefined]) {
       await put(ignore === undefined ? {} : { ignore });
       const { artifact } = (await world.resolve()).status;
-      const local = await readLocalArtifact({ cwd: root }, clone, { paths: ["."], ignore });
+      const local = await readLocalArtifact({ cwd: server.root }, clone, { paths: ["."], ignore });
       expect(local.artifact.digest).toBe(artifact?.digest);
     }
     expect(await stored()).toEqual([".sourceignore", "apps/.sourceignore", "apps/a.yaml", "docs/keep.md"]);

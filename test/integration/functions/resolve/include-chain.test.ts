@@ -1,35 +1,22 @@
-/** Sources that include each other in a chain: what a push to one of them, or to two at once, makes of the last one. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { documentChange } from "#functions/api/write/object-change.ts";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { parseDocument } from "#shared/fleet/kinds/document.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { startOwnGitServer } from "#test/support/own-git-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { senders } from "#test/support/webhook-senders.ts";
 import { WebhookWorld } from "#test/support/webhook-world.ts";
 
-let root: string;
-let server: GitServer;
+const server = forAllTests(startOwnGitServer);
 let number = 0;
 let hooks: WebhookWorld;
 let worlds: ReadonlyMap<string, SourceWorld>;
-
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-chain-"));
-  server = await startGitServer({ root });
-});
-afterAll(async () => {
-  await server?.stop();
-  await rm(root, { recursive: true, force: true });
-});
 
 /** `app` includes `middle`, and `middle` includes `base`. */
 beforeEach(async () => {

@@ -1,9 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { documentChange } from "#functions/api/write/object-change.ts";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
@@ -15,25 +11,16 @@ import type { Condition, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import type { GitRemote } from "#shared/ports.ts";
 import { type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { startOwnGitServer } from "#test/support/own-git-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 
-let root: string;
-let server: GitServer;
+const server = forAllTests(startOwnGitServer);
 let table: MemoryTable;
 let worlds: Map<string, SourceWorld>;
 let fetches: string[];
 let number = 0;
-
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-include-"));
-  server = await startGitServer({ root });
-});
-
-afterAll(async () => {
-  await server?.stop();
-  await rm(root, { recursive: true, force: true });
-});
 
 beforeEach(() => {
   number += 1;

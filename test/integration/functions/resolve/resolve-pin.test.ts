@@ -1,10 +1,6 @@
 /** Revisions at which templates stay, found by the real function in repositories of a real server. */
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { repositoryFolder } from "#local/git/repository.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
@@ -14,29 +10,20 @@ import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { PinRow } from "#shared/fleet/rows/pin-row.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { type FileServer, startFileServer } from "#test/support/file-server.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 import { findRevision, nameRevision, pollRevision, textsOfRevision } from "#test/support/named-revisions.ts";
+import { startOwnGitServer } from "#test/support/own-git-server.ts";
 import { canSign, type Signer, sshSigner } from "#test/support/signed-repository.ts";
 import { signedSources } from "#test/support/signed-sources.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { tarGz } from "#test/support/tar-gz.ts";
 
 const source = { namespace: "shop", name: "app" };
-let root: string;
-let server: GitServer;
+const server = forAllTests(startOwnGitServer);
 let world: SourceWorld;
 let repository: string;
 let number = 0;
 let first: string;
-
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-pin-"));
-  server = await startGitServer({ root });
-});
-
-afterAll(async () => {
-  await server?.stop();
-  await rm(root, { recursive: true, force: true });
-});
 
 beforeEach(async () => {
   number += 1;
@@ -49,7 +36,7 @@ beforeEach(async () => {
 const specOf = (more: object = {}) => ({ git: { url: server.url(repository), ref: { branch: "main" } }, ...more });
 const push = (text: string) => server.commitFiles(repository, { "a.yaml": text }, { message: text });
 const tag = (name: string, commit: string) =>
-  execFileSync("git", ["-C", repositoryFolder(root, repository), "tag", "--force", name, commit]);
+  execFileSync("git", ["-C", repositoryFolder(server.root, repository), "tag", "--force", name, commit]);
 
 const writeSync = (at: SourceWorld, revision: string | undefined) => nameRevision(at, revision);
 const find = (revision: string, at = world) => findRevision(at, revision);

@@ -1,9 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { findArtifact } from "#functions/api/read/find-artifact.ts";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { allItems } from "#shared/base/all-pages.ts";
@@ -11,24 +7,15 @@ import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RevisionRow } from "#shared/fleet/rows/revision-row.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { startOwnGitServer } from "#test/support/own-git-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 
 const source = { namespace: "shop", name: "app" };
-let root: string;
-let server: GitServer;
+const server = forAllTests(startOwnGitServer);
 let world: SourceWorld;
 let repository: string;
 let number = 0;
-
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-retain-"));
-  server = await startGitServer({ root });
-});
-
-afterAll(async () => {
-  await server?.stop();
-  await rm(root, { recursive: true, force: true });
-});
 
 beforeEach(async () => {
   number += 1;

@@ -3,7 +3,6 @@ import { Aws, Duration } from "aws-cdk-lib";
 import { Architecture } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import { apiEnv } from "#functions/api/env.ts";
-import { applyEnv } from "#functions/apply/env.ts";
 import { buildEnv } from "#functions/build/env.ts";
 import { dashboardEnv } from "#functions/dashboard/env.ts";
 import { discoverEnv } from "#functions/discover/env.ts";
@@ -13,7 +12,7 @@ import { resolveEnv } from "#functions/resolve/env.ts";
 import { rolloutEnv } from "#functions/rollout/env.ts";
 import { tickEnv } from "#functions/tick/env.ts";
 import { webhookEnv } from "#functions/webhook/env.ts";
-import { assumeClusterRoles, assumeDiscoveryRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
+import { assumeDiscoveryRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
 import { type Concurrency, discoverAtOnce } from "#infra/concurrency.ts";
 import {
   accountQuota,
@@ -42,18 +41,19 @@ import { GitCaLayer } from "#infra/constructs/git-ca-layer.ts";
 import { OperationsDashboard } from "#infra/constructs/operations-dashboard.ts";
 import { RepositoryEvents } from "#infra/constructs/repository-events.ts";
 import { SavedQueries } from "#infra/constructs/saved-queries.ts";
-import { type Network, StarlingFunction } from "#infra/constructs/starling-function.ts";
+import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { TickWatch } from "#infra/constructs/tick-watch.ts";
 import { Watch } from "#infra/constructs/watch.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
 import { ZoneNetwork } from "#infra/constructs/zone-network.ts";
 import { ZoneWatch } from "#infra/constructs/zone-watch.ts";
+import { fleetAccess, ZoneQueues, ZoneWorkers } from "#infra/constructs/zone-workers.ts";
 import type { ZoneSetting } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
-import { partitionOfZone, partitions } from "#shared/fleet/rows/keys.ts";
+import { partitions } from "#shared/fleet/rows/keys.ts";
 
 const ofNamespaces = [partitions.sources, partitions.syncGroups, partitions.syncs] as const;
 const objects = [...ofNamespaces, partitions.discoveries] as const;
@@ -68,19 +68,6 @@ const whatPeopleWrite = [
   partitions.windows,
   ...directories,
 ] as const;
-
-interface WorkerPlace {
-  readonly queues: { readonly toApply: WorkQueue; readonly toApplySlow: WorkQueue };
-  readonly zone: string;
-  readonly network?: Network;
-  /** Public addresses of the network, where they are known. */
-  readonly addresses?: readonly string[];
-  /** The security groups of a network that existed before. */
-  readonly securityGroups?: readonly string[];
-  /** The other zones, for `home`. */
-  readonly others?: readonly string[];
-  readonly trustedRole: { readonly arn?: string };
-}
 
 /** A zone as the outputs of the stack describe it. */
 export interface WiredZone {
@@ -162,16 +149,8 @@ export class Wiring extends Construct {
       fifo: true,
     });
     const toRender = new WorkQueue(this, "ToRender", { functionTimeout: Duration.minutes(2) });
-    const workers = {
-      functionTimeout: Duration.minutes(5),
-      // The lease of a crashed worker is over by then. Until then, the lease keeps out a second worker.
-      visibilityTimeout: Duration.seconds(330),
-      // Two of the receives are later checks of objects that were not ready, for which the message returns by itself.
-      maxReceiveCount: 7,
-    };
-    const toApply = new WorkQueue(this, "ToApply", workers);
-    // For slow clusters, so that they do not take the workers of the others.
-    const toApplySlow = new WorkQueue(this, "ToApplySlow", workers);
+    const ofHome = new ZoneQueues(this, homeZone);
+    const { toApply, toApplySlow } = ofHome;
     const toReport = new WorkQueue(this, "ToReport", { functionTimeout: Duration.minutes(1) });
     const zones = props.zones.map((setting) => {
       const { name: zone } = setting;
@@ -180,15 +159,14 @@ export class Wiring extends Construct {
         setting,
         place,
         network: new ZoneNetwork(place, "Network", setting),
-        toApply: new WorkQueue(place, "ToApply", { ...workers, zone }),
-        toApplySlow: new WorkQueue(place, "ToApplySlow", { ...workers, zone }),
+        queues: new ZoneQueues(place, zone),
       };
     });
     const ofZones = zones.length === 0 ? [] : [partitions.zones];
     const zoneVpcs = props.zones.flatMap(({ name, vpcs = [] }) => vpcs.map((vpc) => `${vpc}=${name}`));
     // By the names of their functions and queues, which `home` has without a zone.
     const queuesOfZones = Object.fromEntries(
-      zones.flatMap(({ setting: { name }, toApply, toApplySlow }) => [
+      zones.flatMap(({ setting: { name }, queues: { toApply, toApplySlow } }) => [
         [`apply-${name}`, toApply],
         [`applySlow-${name}`, toApplySlow],
       ]),
@@ -199,7 +177,7 @@ export class Wiring extends Construct {
         ? {}
         : {
             STARLING_ZONE_QUEUES: queuesOf(
-              Object.fromEntries(zones.map(({ setting: { name }, toApply }) => [name, toApply.queue])),
+              Object.fromEntries(zones.map(({ setting: { name }, queues }) => [name, queues.toApply.queue])),
             ),
           };
 
@@ -566,72 +544,22 @@ export class Wiring extends Construct {
     render.workOn(toRender, { batchSize: 1, maxConcurrency: bounds.render });
 
     // rollout -> apply: one cluster's worker, of which each zone has its own
-    const workerOf = (
-      place: Construct,
-      { queues, zone, network, others = [], addresses = [], securityGroups = [], trustedRole }: WorkerPlace,
-    ) =>
-      new StarlingFunction(place, "Apply", {
-        folder: "apply",
-        env: applyEnv,
-        access: {
-          STARLING_TABLE: rowsOf(table, {
-            // The owners and the freezes, because a suspend or a freeze also holds back messages that were queued before it.
-            read: [
-              partitions.clusters,
-              partitions.checks,
-              partitions.syncGroups,
-              partitions.syncs,
-              partitions.freezeState,
-            ],
-            put: [partitions.clusters, partitions.checks],
-            update: [partitions.clusters, ...(zones.length === 0 ? [] : [partitionOfZone(zone)])],
-            check: [partitions.clusters],
-          }),
-          STARLING_BUCKET: blobsOf(blobs, {
-            read: ["renderings", "inventories"],
-            write: ["inventories"],
-            renew: ["renderings"],
-          }),
-          STARLING_INSTALLATION: plain(installationId),
-          STARLING_SECRET_PREFIX: plain(`${installation}/clusters/`),
-          // To make lost renderings again, and to renew those that are still needed.
-          STARLING_QUEUE_RENDER: toRender.send(),
-          STARLING_QUEUE_APPLY: queues.toApply.ownWork(),
-          STARLING_QUEUE_APPLY_SLOW: queues.toApplySlow.ownWork(),
-          STARLING_QUEUE_REPORT: toReport.send(),
-          STARLING_ZONE: plain(zone),
-          ...(others.length === 0 ? {} : { STARLING_ZONES: plain(others.join(",")) }),
-          ...(addresses.length === 0 ? {} : { STARLING_ZONE_ADDRESSES: plain(addresses.join(",")) }),
-          ...(securityGroups.length === 0 ? {} : { STARLING_ZONE_SECURITY_GROUPS: plain(securityGroups.join(",")) }),
-        },
-        namedByRows: [
-          {
-            action: "secretsmanager:GetSecretValue",
-            arns: [`${secrets}/clusters/*`],
-            reason: "Clusters name their own tokens, which are all below this prefix and hold nothing else.",
-          },
-          assumeClusterRoles(props.clusterRoles),
-          {
-            action: "eks:DescribeCluster",
-            arns: [`arn:${Aws.PARTITION}:eks:*:${Aws.ACCOUNT_ID}:cluster/*`],
-            reason: "Clusters of this account are registered later, in any region; reading where one is opens none.",
-          },
-        ],
-        trustedRole,
-        timeout: queues.toApply.functionTimeout,
-        memoryMiB: 1024,
-        inMessageCircle: true,
-        ...defined({ network }),
-      });
-    const apply = workerOf(this, {
-      queues: { toApply, toApplySlow },
-      zone: homeZone,
+    const fleetParts = { table, blobs, toRender, toReport, hasZones: zones.length > 0 };
+    const ofEachZone = (zone: string) => ({
+      ...{ zone, installation, installationId, clusterRoles: props.clusterRoles },
+      bounds: props.concurrency.boundsOfZone(zone),
+      fleet: fleetAccess(zone, fleetParts),
+    });
+    const apply = new ZoneWorkers(this, {
+      ...ofEachZone(homeZone),
+      queues: ofHome,
       others: props.zones.map(({ name }) => name),
       trustedRole: defined({ arn: props.applyRoleArn }),
     });
-    const zoneWorkers = zones.map(({ setting, place, network: { network, addresses }, ...queues }) => {
-      const worker = workerOf(place, {
-        ...{ queues, zone: setting.name, network, addresses, trustedRole: {} },
+    const zoneWorkers = zones.map(({ setting, place, network: { network, addresses }, queues }) => {
+      const worker = new ZoneWorkers(place, {
+        ...ofEachZone(setting.name),
+        ...{ queues, network, addresses, trustedRole: {} },
         ...defined({ securityGroups: setting.securityGroups }),
       });
       return { name: setting.name, queues, worker, addresses };
@@ -644,13 +572,6 @@ export class Wiring extends Construct {
     }));
     this.discoverRoleArn = discover.roleArn;
     this.caller = { roleArn: apply.roleArn, externalId: externalIdOf(installationId, "<name of the Cluster>") };
-    // A cluster's answer may crash its worker, so that each invocation works on one cluster.
-    const allWorkers = [{ name: homeZone, worker: apply, queues: { toApply, toApplySlow } }, ...zoneWorkers];
-    for (const { name, worker, queues } of allWorkers) {
-      const most = props.concurrency.boundsOfZone(name);
-      worker.workOn(queues.toApply, { batchSize: 1, maxConcurrency: most.apply });
-      worker.workOn(queues.toApplySlow, { batchSize: 1, maxConcurrency: most.applySlow });
-    }
 
     // apply, rollout -> report: events, metrics, and a message to the planner
     const report = new StarlingFunction(this, "Report", {
@@ -726,11 +647,7 @@ export class Wiring extends Construct {
     new ZoneWatch(
       this,
       "ZoneWatch",
-      zoneWorkers.map(({ name, worker, queues: { toApply, toApplySlow } }) => ({
-        zone: name,
-        worker: worker.lambda,
-        queues: { toApply, toApplySlow },
-      })),
+      zoneWorkers.map(({ name, worker, queues }) => ({ zone: name, worker: worker.lambda, queues })),
     );
     const { lag } = new TickWatch(this, "TickWatch", {
       installationId,

@@ -4,12 +4,12 @@ import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import { RunbookAlarm } from "#infra/constructs/runbook-alarm.ts";
 import { oldSeconds } from "#infra/constructs/watch.ts";
-import type { WorkQueue } from "#infra/constructs/work-queue.ts";
+import type { ZoneQueues } from "#infra/constructs/zone-workers.ts";
 
 export interface WatchedZone {
   readonly zone: string;
   readonly worker: IFunction;
-  readonly queues: { readonly toApply: WorkQueue; readonly toApplySlow: WorkQueue };
+  readonly queues: ZoneQueues;
 }
 
 const period = Duration.minutes(5);

@@ -1,0 +1,131 @@
+import { Aws, Duration } from "aws-cdk-lib";
+import type { Construct } from "constructs";
+import { applyEnv } from "#functions/apply/env.ts";
+import { assumeClusterRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
+import type { WorkerBounds } from "#infra/concurrency.ts";
+import { type AccessFor, blobsOf, type Named, plain, rowsOf } from "#infra/constructs/access.ts";
+import { type Network, StarlingFunction } from "#infra/constructs/starling-function.ts";
+import { WorkQueue } from "#infra/constructs/work-queue.ts";
+import { defined } from "#shared/base/defined.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
+import { partitionOfZone, partitions } from "#shared/fleet/rows/keys.ts";
+
+const workTime = {
+  functionTimeout: Duration.minutes(5),
+  // The lease of a crashed worker is over by then. Until then, the lease keeps out a second worker.
+  visibilityTimeout: Duration.seconds(330),
+  // Two of the receives are later checks of objects that were not ready, for which the message returns by itself.
+  maxReceiveCount: 7,
+};
+
+/** The queues of a zone's workers: one for most clusters, and one for slow clusters, so that they do not take the workers of the others. */
+export class ZoneQueues {
+  readonly toApply: WorkQueue;
+  readonly toApplySlow: WorkQueue;
+
+  /** @param zone - `home`, or the name of a zone of the setting, which is a part of the queues' names. */
+  constructor(scope: Construct, zone: string) {
+    const place = zone === homeZone ? {} : { zone };
+    this.toApply = new WorkQueue(scope, "ToApply", { ...workTime, ...place });
+    this.toApplySlow = new WorkQueue(scope, "ToApplySlow", { ...workTime, ...place });
+  }
+}
+
+/** The parts of the installation that workers read and write: rows, blobs, and the queues of `render` and `report`. */
+export type FleetAccess = Pick<
+  AccessFor<typeof applyEnv>,
+  "STARLING_TABLE" | "STARLING_BUCKET" | "STARLING_QUEUE_RENDER" | "STARLING_QUEUE_REPORT"
+>;
+
+export interface FleetParts {
+  readonly table: Named;
+  readonly blobs: Named;
+  readonly toRender: WorkQueue;
+  readonly toReport: WorkQueue;
+  /** Whether there are zones besides `home`, so that each zone says that its workers run. */
+  readonly hasZones: boolean;
+}
+
+/** The access of one zone's workers to the installation. */
+export function fleetAccess(zone: string, { table, blobs, toRender, toReport, hasZones }: FleetParts): FleetAccess {
+  return {
+    STARLING_TABLE: rowsOf(table, {
+      // The owners and the freezes, because a suspend or a freeze also holds back messages that were queued before it.
+      read: [partitions.clusters, partitions.checks, partitions.syncGroups, partitions.syncs, partitions.freezeState],
+      put: [partitions.clusters, partitions.checks],
+      update: [partitions.clusters, ...(hasZones ? [partitionOfZone(zone)] : [])],
+      check: [partitions.clusters],
+    }),
+    STARLING_BUCKET: blobsOf(blobs, {
+      read: ["renderings", "inventories"],
+      write: ["inventories"],
+      renew: ["renderings"],
+    }),
+    // To make lost renderings again, and to renew those that are still needed.
+    STARLING_QUEUE_RENDER: toRender.send(),
+    STARLING_QUEUE_REPORT: toReport.send(),
+  };
+}
+
+export interface ZoneWorkersProps {
+  readonly zone: string;
+  readonly installation: string;
+  /** Unlike the installation's name, it is unique across accounts and regions. */
+  readonly installationId: string;
+  readonly queues: ZoneQueues;
+  readonly bounds: WorkerBounds;
+  readonly fleet: FleetAccess;
+  readonly clusterRoles: ClusterRoles;
+  readonly trustedRole: { readonly arn?: string };
+  readonly network?: Network;
+  /** Public addresses of the network, where they are known. */
+  readonly addresses?: readonly string[];
+  /** The security groups of a network that existed before. */
+  readonly securityGroups?: readonly string[];
+  /** The other zones, for `home`. */
+  readonly others?: readonly string[];
+}
+
+/** The workers of one zone: the function `apply` on the queues of the zone, in its network, with a role of its own. */
+export class ZoneWorkers extends StarlingFunction<typeof applyEnv> {
+  constructor(scope: Construct, props: ZoneWorkersProps) {
+    const { zone, installation, queues, bounds, network, others = [], addresses = [], securityGroups = [] } = props;
+    const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${installation}`;
+    super(scope, "Apply", {
+      folder: "apply",
+      env: applyEnv,
+      access: {
+        ...props.fleet,
+        STARLING_INSTALLATION: plain(props.installationId),
+        STARLING_SECRET_PREFIX: plain(`${installation}/clusters/`),
+        STARLING_QUEUE_APPLY: queues.toApply.ownWork(),
+        STARLING_QUEUE_APPLY_SLOW: queues.toApplySlow.ownWork(),
+        STARLING_ZONE: plain(zone),
+        ...(others.length === 0 ? {} : { STARLING_ZONES: plain(others.join(",")) }),
+        ...(addresses.length === 0 ? {} : { STARLING_ZONE_ADDRESSES: plain(addresses.join(",")) }),
+        ...(securityGroups.length === 0 ? {} : { STARLING_ZONE_SECURITY_GROUPS: plain(securityGroups.join(",")) }),
+      },
+      namedByRows: [
+        {
+          action: "secretsmanager:GetSecretValue",
+          arns: [`${secrets}/clusters/*`],
+          reason: "Clusters name their own tokens, which are all below this prefix and hold nothing else.",
+        },
+        assumeClusterRoles(props.clusterRoles),
+        {
+          action: "eks:DescribeCluster",
+          arns: [`arn:${Aws.PARTITION}:eks:*:${Aws.ACCOUNT_ID}:cluster/*`],
+          reason: "Clusters of this account are registered later, in any region; reading where one is opens none.",
+        },
+      ],
+      trustedRole: props.trustedRole,
+      timeout: queues.toApply.functionTimeout,
+      memoryMiB: 1024,
+      inMessageCircle: true,
+      ...defined({ network }),
+    });
+    // A cluster's answer may crash its worker, so that each invocation works on one cluster.
+    this.workOn(queues.toApply, { batchSize: 1, maxConcurrency: bounds.apply });
+    this.workOn(queues.toApplySlow, { batchSize: 1, maxConcurrency: bounds.applySlow });
+  }
+}

@@ -3,6 +3,7 @@ import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import type { ApplyEnv } from "#functions/apply/env.ts";
 import { type Lane, workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { zonePulse } from "#functions/apply/worker/zone-pulse.ts";
+import { dataClients } from "#shared/adapters/aws/data-session.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
@@ -11,9 +12,10 @@ import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
 import { SqsReturns } from "#shared/adapters/aws/sqs-returns.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ClusterClients } from "#shared/lambda/cluster-clients.ts";
+import type { ClusterClients, DataClients } from "#shared/lambda/cluster-clients.ts";
 import {
   byQueue,
   type Delivered,
@@ -23,6 +25,7 @@ import {
   sqsHandler,
 } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
+import type { QueueName } from "#shared/messages.ts";
 
 type Woken = Delivered & { readonly cluster: string };
 
@@ -46,10 +49,11 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     const eks = access.withoutMemory();
     return { eks, connector: connectorBy(eks), clock, zone };
   };
+  const data = clientsForData(env, aws, clock);
   const ports = {
-    table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
-    blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
-    sender: new SqsSender(aws.sqs, {
+    table: new DynamoTable(data.dynamo, env.STARLING_TABLE),
+    blobs: new S3BlobStore(data.s3, env.STARLING_BUCKET),
+    sender: new SqsSender((to) => (isOwnQueue(to) ? aws.sqs : data.sqs), {
       render: env.STARLING_QUEUE_RENDER,
       apply: env.STARLING_QUEUE_APPLY,
       applySlow: env.STARLING_QUEUE_APPLY_SLOW,
@@ -89,4 +93,14 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
       work: (messages, context) => eachMessage(messages, (message) => work("slow", message, context)),
     }),
   });
+}
+
+function isOwnQueue(to: QueueName): boolean {
+  return to === "apply" || to === "applySlow";
+}
+
+/** In a zone of another account or region, rows, blobs and the queues of `home` need a role of the account of `home`. */
+function clientsForData(env: ApplyEnv, aws: ClusterClients, clock: Clock): DataClients {
+  const { STARLING_DATA_ROLE: role, STARLING_HOME_REGION: region, STARLING_ZONE: zone } = env;
+  return role === undefined || region === undefined ? aws : dataClients(aws, { role, region, zone, clock });
 }

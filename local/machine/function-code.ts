@@ -67,9 +67,22 @@ function code<Env>(
 }
 
 /** Clients that send the trace of the current invocation, as the SDK does on Lambda. */
-export function tracedClients<T extends CoreClients & Partial<Pick<AwsClients, "lambda">>>(aws: T): T {
-  const { dynamo, sqs, s3, secrets, lambda } = aws;
-  for (const client of [dynamo, sqs, s3, secrets, ...(lambda === undefined ? [] : [lambda])]) {
+export function tracedClients<T extends CoreClients & Partial<Pick<AwsClients, "lambda" | "dataIn">>>(aws: T): T {
+  const { dynamo, sqs, s3, secrets, lambda, dataIn } = aws;
+  traced([dynamo, sqs, s3, secrets, ...(lambda === undefined ? [] : [lambda])]);
+  if (dataIn === undefined) return aws;
+  return {
+    ...aws,
+    dataIn: (scope: Parameters<typeof dataIn>[0]) => {
+      const clients = dataIn(scope);
+      traced([clients.dynamo, clients.sqs, clients.s3]);
+      return clients;
+    },
+  };
+}
+
+function traced(clients: readonly unknown[]): void {
+  for (const client of clients) {
     (client as AwsClients["sqs"]).middlewareStack.add(
       (next) => (step) => {
         const trace = currentTrace();
@@ -81,5 +94,4 @@ export function tracedClients<T extends CoreClients & Partial<Pick<AwsClients, "
       { step: "build", name: "traceHeader" },
     );
   }
-  return aws;
 }

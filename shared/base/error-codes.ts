@@ -116,7 +116,10 @@ type SharedCode =
   | "RevisionNotStored"
   | "RowTooLarge";
 
-export type ErrorCode = (typeof errorCodes)[number] | SharedCode;
+/** A worker in another account or region has no session for the rows. It can write no reason anywhere: only logs have them. */
+export const dataRoleCodes = ["DataRoleDenied", "DataRoleUnavailable"] as const;
+
+export type ErrorCode = (typeof errorCodes)[number] | (typeof dataRoleCodes)[number] | SharedCode;
 
 declare const other: unique symbol;
 

@@ -1,11 +1,16 @@
 import { EKSClient } from "@aws-sdk/client-eks";
 import { STSClient } from "@aws-sdk/client-sts";
 import {
+  type BlobClients,
+  blobClients,
   type ClientCredentials,
   type ClientOptions,
+  type ClientScope,
   type CoreClients,
   clientConfig,
   coreClients,
+  type RowClients,
+  rowClients,
 } from "#shared/lambda/core-clients.ts";
 
 /** Clients for accounts with clusters. Only the functions that use them have them in their bundles. */
@@ -18,11 +23,21 @@ export interface AccountClients {
   eks(scope: { readonly region: string; readonly credentials: ClientCredentials }): EKSClient;
 }
 
-export interface ClusterClients extends CoreClients, AccountClients {}
+/** The clients for what the installation stores, and for the queues of `home`. */
+export type DataClients = RowClients & BlobClients;
+
+export interface ClusterClients extends CoreClients, AccountClients {
+  /** The same clients with other credentials, for workers in another account or region. */
+  dataIn(scope: ClientScope): DataClients;
+}
 
 /** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
-export function clusterClients(options?: ClientOptions<keyof ClusterClients>): ClusterClients {
-  return { ...coreClients(options), ...accountClients(options) };
+export function clusterClients(options?: ClientOptions<keyof CoreClients | keyof AccountClients>): ClusterClients {
+  return {
+    ...coreClients(options),
+    ...accountClients(options),
+    dataIn: (scope) => ({ ...rowClients(options, scope), ...blobClients(options, scope) }),
+  };
 }
 
 export function accountClients(options?: ClientOptions<keyof AccountClients>): AccountClients {

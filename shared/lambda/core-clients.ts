@@ -40,24 +40,29 @@ export interface ClientOptions<Service extends string> {
   readonly endpoints: Readonly<Record<Service, string>>;
 }
 
+/** A region and credentials in place of those of the function. */
+export interface ClientScope {
+  readonly region: string;
+  readonly credentials: () => Promise<ClientCredentials>;
+}
+
 /**
  * Clients for Lambda (region and credentials from its environment), or for the given endpoints. They are separate from
  * the next two functions, because each client adds 30 to 300 KiB to a bundle, used or not.
  */
-export function rowClients(options?: ClientOptions<keyof RowClients>): RowClients {
+export function rowClients(options?: ClientOptions<keyof RowClients>, scope?: ClientScope): RowClients {
   return {
-    dynamo: DynamoDBDocumentClient.from(new DynamoDBClient(clientConfig("dynamo", options)), {
+    dynamo: DynamoDBDocumentClient.from(new DynamoDBClient({ ...clientConfig("dynamo", options), ...scope }), {
       marshallOptions: { removeUndefinedValues: true },
     }),
-    sqs: new SQSClient(clientConfig("sqs", options)),
+    sqs: new SQSClient({ ...clientConfig("sqs", options), ...scope }),
   };
 }
 
 /** See `rowClients`. */
-export function blobClients(options?: ClientOptions<keyof BlobClients>): BlobClients {
-  return {
-    s3: new S3Client({ ...clientConfig("s3", options), ...(options === undefined ? {} : { forcePathStyle: true }) }),
-  };
+export function blobClients(options?: ClientOptions<keyof BlobClients>, scope?: ClientScope): BlobClients {
+  const style = options === undefined ? {} : { forcePathStyle: true };
+  return { s3: new S3Client({ ...clientConfig("s3", options), ...style, ...scope }) };
 }
 
 /** See `rowClients`. */

@@ -92,6 +92,12 @@ export function createCallRecorder(onCall: (call: RecordedCall) => void = () => 
       return {
         ...clients,
         sts: watched(clients.sts, functionName),
+        // In the terms of the role that these calls are made with.
+        dataIn: (scope) => {
+          const data = clients.dataIn(scope);
+          for (const client of [data.dynamo, data.sqs, data.s3]) watched(client, `${functionName}-data`);
+          return data;
+        },
         // An assumed role has permissions of its own account, so only calls with the function's own credentials count.
         eks: (scope) =>
           watched(clients.eks(scope), functionName, async () => {

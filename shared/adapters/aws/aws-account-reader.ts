@@ -1,6 +1,7 @@
 import { GetAccountSettingsCommand, type LambdaClient } from "@aws-sdk/client-lambda";
 import { DescribeSecretCommand, type SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { GetQueueAttributesCommand, type SQSClient } from "@aws-sdk/client-sqs";
+import { sqsFor } from "#shared/adapters/aws/regional-sqs.ts";
 import type { AccountReader } from "#shared/ports.ts";
 
 interface Clients {
@@ -31,7 +32,7 @@ export class AwsAccountReader implements AccountReader {
       QueueUrl: queueUrl,
       AttributeNames: ["QueueArn", "ApproximateNumberOfMessages"],
     });
-    const { Attributes = {} } = await this.#aws.sqs.send(desired);
+    const { Attributes = {} } = await (await sqsFor(this.#aws.sqs, queueUrl)).send(desired);
     return { arn: Attributes.QueueArn ?? "", messages: Number(Attributes.ApproximateNumberOfMessages ?? 0) };
   }
 

@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import { type EksClusterOptions, EksClusters, type EksEndpoint } from "#shared/adapters/aws/eks-clusters.ts";
 import { eksToken } from "#shared/adapters/aws/eks-token.ts";
 import { expiringAfter } from "#shared/adapters/aws/expiring-after.ts";
-import { type Identity, RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
+import { type RoleIdentity, RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 import type { EksAddress } from "#shared/fleet/rows/object-rows.ts";
@@ -11,7 +11,7 @@ import type { EksAddress } from "#shared/fleet/rows/object-rows.ts";
 /** A cluster, and the role with which it is reached. Default: the function's own role. */
 export interface EksTarget {
   readonly cluster: EksArn;
-  readonly role?: Identity["role"];
+  readonly role?: RoleIdentity | undefined;
 }
 
 export interface EksAccessOptions {

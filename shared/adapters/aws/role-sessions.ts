@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { SigningCredentials } from "#shared/adapters/aws/eks-token.ts";
 import { SharedQuestions } from "#shared/adapters/aws/shared-questions.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 
 export interface RoleIdentity {
@@ -11,9 +12,12 @@ export interface RoleIdentity {
   readonly externalId: string;
 }
 
+/** A role; one of Starling's own asks for no external id. */
+type AssumedRole = Pick<RoleIdentity, "arn"> & Partial<RoleIdentity>;
+
 /** The identity to use: a role, or without one Starling's own. */
 export interface Identity {
-  readonly role?: RoleIdentity | undefined;
+  readonly role?: AssumedRole | undefined;
 }
 
 export interface SessionCredentials extends SigningCredentials {
@@ -75,18 +79,20 @@ export class RoleSessions {
   /**
    *
    * @param options.refused - credentials that were refused: returns other ones, unless the session is new.
+   * @param options.ended - credentials that AWS calls expired: returns other ones.
    * @throws StarlingError `RoleDenied`, `RegionDisabled`, `TokenTooLarge`, `StsUnavailable`
    */
   async credentials(
     identity: Identity,
-    options: { readonly refused?: SessionCredentials } = {},
+    options: { readonly refused?: SessionCredentials; readonly ended?: SessionCredentials } = {},
   ): Promise<SessionCredentials> {
     const { role } = identity;
     if (role === undefined) return this.#options.sts.config.credentials();
     const id = JSON.stringify([role.arn, role.externalId]);
     const kept = this.#kept.get(id);
     const now = this.#options.clock.now().getTime();
-    const usable = kept !== undefined && !isRefused(kept, options.refused, now) ? kept : undefined;
+    const isOver = options.ended?.accessKeyId === kept?.credentials.accessKeyId;
+    const usable = kept !== undefined && !isOver && !isRefused(kept, options.refused, now) ? kept : undefined;
     if (usable !== undefined && !endsWithin(renewalSeconds, usable, now)) return usable.credentials;
     try {
       return (await this.#started(id, role)).credentials;
@@ -97,7 +103,7 @@ export class RoleSessions {
     }
   }
 
-  #started(id: string, role: RoleIdentity): Promise<KeptSession> {
+  #started(id: string, role: AssumedRole): Promise<KeptSession> {
     return this.#questions.ask(id, async () => {
       const session = await this.#start(role);
       this.#kept.set(id, session);
@@ -105,7 +111,7 @@ export class RoleSessions {
     });
   }
 
-  async #start(role: RoleIdentity): Promise<KeptSession> {
+  async #start(role: AssumedRole): Promise<KeptSession> {
     const { sts } = this.#options;
     const startedAt = this.#options.clock.now().getTime();
     try {
@@ -114,7 +120,7 @@ export class RoleSessions {
           RoleArn: role.arn,
           RoleSessionName: sessionNameOf(this.#options.sessionName),
           DurationSeconds: sessionSeconds,
-          ExternalId: role.externalId,
+          ...defined({ ExternalId: role.externalId }),
         }),
       );
       return { credentials: credentialsIn(given), startedAt };
@@ -165,7 +171,7 @@ const applyFunction = { function: "apply", settings: "context clusterRoles, clus
 
 function sessionError(
   error: unknown,
-  { region, role: { arn, externalId } }: { readonly region: string; readonly role: RoleIdentity },
+  { region, role: { arn, externalId } }: { readonly region: string; readonly role: AssumedRole },
   caller: NonNullable<RoleSessionOptions["caller"]>,
 ): StarlingError {
   const name = error instanceof STSServiceException ? error.name : "";

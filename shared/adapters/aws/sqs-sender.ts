@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { SendMessageBatchCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
+import { sqsFor } from "#shared/adapters/aws/regional-sqs.ts";
 import { correlationAttribute, currentCorrelation } from "#shared/adapters/correlation.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -26,31 +27,38 @@ const longestGroup = 128;
  * every send, because SQS remembers ids for five minutes, even those of deleted and purged messages.
  */
 export class SqsSender implements MessageSender {
-  readonly #client: SQSClient;
+  readonly #clientFor: (to: QueueName) => SQSClient;
   readonly #queueUrls: Readonly<Partial<Record<QueueName, string>>>;
   readonly #zoneQueueUrls: ReadonlyMap<string, string>;
 
-  /** @param zoneQueueUrls - the queues for messages to `apply` about clusters of zones, by the names of the zones. */
+  /**
+   *
+   * @param client - may depend on the messages' queue.
+   * @param zoneQueueUrls - the queues for messages to `apply` about clusters of zones, by the names of the zones.
+   */
   constructor(
-    client: SQSClient,
+    client: SQSClient | ((to: QueueName) => SQSClient),
     queueUrls: Readonly<Partial<Record<QueueName, string>>>,
     zoneQueueUrls: ReadonlyMap<string, string> = new Map(),
   ) {
-    this.#client = client;
+    this.#clientFor = typeof client === "function" ? client : () => client;
     this.#queueUrls = queueUrls;
     this.#zoneQueueUrls = zoneQueueUrls;
   }
 
-  /** Tries every batch, so that a failing queue does not block the others. */
+  /** Tries every queue, so that a failing one does not block the others. One that does not answer is asked once. */
   async send(messages: readonly Message[]): Promise<void> {
     const byQueue = Map.groupBy(messages, (message) => this.#queueOf(message));
     let failure: unknown;
     for (const [QueueUrl, group] of byQueue) {
+      const [{ to }] = group as [Message];
+      const client = await sqsFor(this.#clientFor(to), QueueUrl);
       for (const part of inParts(group, batch)) {
         try {
-          await this.#sendBatch(QueueUrl, part);
+          await sendBatch(client, { QueueUrl, messages: part });
         } catch (error) {
           failure ??= isNetworkFailure(error) ? unanswered(part, error) : error;
+          if (isNetworkFailure(error)) break;
         }
       }
     }
@@ -64,28 +72,31 @@ export class SqsSender implements MessageSender {
     if (url === undefined) throw new Error(`this function has no queue for "${to}" messages`);
     return url;
   }
+}
 
-  /** Entries that SQS refused without their own fault are sent again. */
-  async #sendBatch(QueueUrl: string, messages: readonly Message[]): Promise<void> {
-    let left = messages.map((message, index) => entryOf(message, String(index)));
-    await retrying(policy, { clock: systemClock }, async () => {
-      const answer = await this.#client.send(new SendMessageBatchCommand({ QueueUrl, Entries: left }));
-      const failed = answer.Failed ?? [];
-      if (failed.length === 0) return;
-      const hopeless = failed.some((entry) => entry.SenderFault === true);
-      const ids = new Set(failed.map((entry) => entry.Id));
-      left = left.filter((entry) => ids.has(entry.Id));
-      const codes = [...new Set(failed.map((entry) => entry.Code))].join(", ");
-      throw new StarlingError(
-        `SQS refused ${failed.length} of ${messages.length} messages to ${messages[0]?.to}: ${codes}`,
-        {
-          code: "SendFailed",
-          retry: hopeless ? "permanent" : "transient",
-          data: { codes: failed.map((entry) => entry.Code) },
-        },
-      );
-    });
-  }
+/** Entries that SQS refused without their own fault are sent again. */
+async function sendBatch(
+  client: SQSClient,
+  { QueueUrl, messages }: { readonly QueueUrl: string; readonly messages: readonly Message[] },
+): Promise<void> {
+  let left = messages.map((message, index) => entryOf(message, String(index)));
+  await retrying(policy, { clock: systemClock }, async () => {
+    const answer = await client.send(new SendMessageBatchCommand({ QueueUrl, Entries: left }));
+    const failed = answer.Failed ?? [];
+    if (failed.length === 0) return;
+    const hopeless = failed.some((entry) => entry.SenderFault === true);
+    const ids = new Set(failed.map((entry) => entry.Id));
+    left = left.filter((entry) => ids.has(entry.Id));
+    const codes = [...new Set(failed.map((entry) => entry.Code))].join(", ");
+    throw new StarlingError(
+      `SQS refused ${failed.length} of ${messages.length} messages to ${messages[0]?.to}: ${codes}`,
+      {
+        code: "SendFailed",
+        retry: hopeless ? "permanent" : "transient",
+        data: { codes: failed.map((entry) => entry.Code) },
+      },
+    );
+  });
 }
 
 function unanswered([first]: readonly Message[], cause: Error): StarlingError {

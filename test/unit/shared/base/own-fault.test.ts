@@ -15,6 +15,17 @@ describe("the fault is Starling's own", () => {
     },
   );
 
+  test.each(["DataRoleDenied", "DataRoleUnavailable"] as const)(
+    "a worker without a session for its own rows has the fault, also as the cause of a refused write: %s",
+    (code) => {
+      const cause = new StarlingError("no session", { code, retry: "transient" });
+      expect(isOwnFault(cause)).toBe(true);
+      expect(isOwnFault(new StarlingError("S3 refused", { code: "BlobStoreBusy", retry: "transient", cause }))).toBe(
+        true,
+      );
+    },
+  );
+
   test("a lack of resources counts also as the cause of an adapter's error", () => {
     const cause = new Error("again", { cause: failed("EMFILE") });
     const wrapped = new StarlingError("STS was not asked", { code: "StsUnavailable", retry: "transient", cause });

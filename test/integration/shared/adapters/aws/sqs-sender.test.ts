@@ -1,7 +1,9 @@
 import { CreateQueueCommand, ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { AwsAccountReader } from "#shared/adapters/aws/aws-account-reader.ts";
+import { regionOfQueue } from "#shared/adapters/aws/regional-sqs.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
-import type { OwnerRef } from "#shared/messages.ts";
+import type { Message, OwnerRef } from "#shared/messages.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
 /** The limit of SQS; the emulator accepts more. */
@@ -47,4 +49,71 @@ test("the error of the sender is transient if no server answers", async () => {
   const silent = new SQSClient({ region: "us-east-1", endpoint: nowhere, credentials, maxAttempts: 1 });
   const sent = new SqsSender(silent, { apply: `${nowhere}/1/apply` }).send([{ to: "apply", cluster: "c1" }]);
   await expect(sent).rejects.toMatchObject({ code: "SendFailed", retry: "transient" });
+});
+
+test("a request about a queue of another region is signed for that region, and any other for the client's own", async () => {
+  const created = await client.send(new CreateQueueCommand({ QueueName: "apply" }));
+  const { credentials } = client.config;
+  const north = new SQSClient({ region: "eu-north-1", endpoint: aws.proxy.endpoints.sqs, credentials });
+  await north.send(new CreateQueueCommand({ QueueName: "apply" }));
+  const path = new URL(created.QueueUrl ?? "").pathname;
+  const seen: string[] = [];
+  const stop = aws.proxy.intercept({
+    before: ({ operation, http }) => {
+      const [, region = ""] = /Credential=[^/]+\/\d+\/([^/]+)\/sqs/.exec(String(http.headers.authorization)) ?? [];
+      seen.push(`${operation} ${region}`);
+    },
+  });
+  const sentTo = async (QueueUrl: string) => {
+    await new SqsSender(client, { apply: QueueUrl }).send([{ to: "apply", cluster: "c1" }]);
+    const { secrets, lambda } = {} as ConstructorParameters<typeof AwsAccountReader>[0];
+    const counted = await new AwsAccountReader({ sqs: client, secrets, lambda }).queueLength(QueueUrl);
+    return { messages: counted.messages, seen: seen.splice(0) };
+  };
+  const signedFor = (region: string) => [`SendMessageBatch ${region}`, `GetQueueAttributes ${region}`];
+  expect(await sentTo(created.QueueUrl ?? "")).toEqual({ messages: 1, seen: signedFor("us-east-1") });
+  expect(await sentTo(`https://sqs.us-east-1.amazonaws.com${path}`)).toEqual({
+    messages: 2,
+    seen: signedFor("us-east-1"),
+  });
+  expect(await sentTo(`https://sqs.eu-north-1.amazonaws.com${path}`)).toEqual({
+    messages: 1,
+    seen: signedFor("eu-north-1"),
+  });
+  stop();
+});
+
+test.each([
+  ["https://sqs.eu-north-1.amazonaws.com/111122223333/apply", "eu-north-1"],
+  ["https://sqs.cn-north-1.amazonaws.com.cn/111122223333/apply", "cn-north-1"],
+  ["https://sqs.us-gov-west-1.amazonaws.com/111122223333/apply", "us-gov-west-1"],
+  ["https://sqs-fips.us-east-2.amazonaws.com/111122223333/apply", "us-east-2"],
+  ["https://sqs.ap-southeast-2.api.aws/111122223333/apply", "ap-southeast-2"],
+  ["https://vpce-0a1b-2c3d.sqs.eu-west-1.vpce.amazonaws.com/111122223333/apply", "eu-west-1"],
+  ["http://127.0.0.1:4566/000000000000/apply", undefined],
+  ["http://sqs.eu-north-1.localhost:4566/000000000000/apply", undefined],
+  ["https://sqs.eu-north-1.amazonaws.com.example.org/111122223333/apply", undefined],
+])("the region of the queue %s is %s", (url, region) => {
+  expect(regionOfQueue(url)).toBe(region);
+});
+
+test("a queue that does not answer is asked once, and the messages to the others are sent", async () => {
+  const made = await Promise.all(
+    ["mute", "open"].map((QueueName) => client.send(new CreateQueueCommand({ QueueName }))),
+  );
+  const [mute = "", open = ""] = made.map(({ QueueUrl = "" }) => QueueUrl);
+  const seen: string[] = [];
+  const stop = aws.proxy.intercept({
+    before: ({ request }) => {
+      seen.push(String(request.QueueUrl).split("/").at(-1) ?? "");
+      return String(request.QueueUrl).endsWith("mute") ? "reset" : undefined;
+    },
+  });
+  const once = aws.clients({ maxAttempts: 1 });
+  const messages = Array.from({ length: 25 }, (_, at) => ({ to: "apply", cluster: `c${at}`, zone: "far" }) as const);
+  const sender = new SqsSender(once.sqs, { report: open, rollout: open }, new Map([["far", mute]]));
+  const report = { to: "report", changes: [] } as unknown as Message;
+  await expect(sender.send([...messages, report])).rejects.toMatchObject({ code: "SendFailed" });
+  expect(seen).toEqual(["mute", "open"]);
+  stop();
 });

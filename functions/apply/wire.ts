@@ -1,9 +1,9 @@
 import { answerCheck } from "#functions/apply/check/answer-check.ts";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
+import { dataClients } from "#functions/apply/data-session.ts";
 import type { ApplyEnv } from "#functions/apply/env.ts";
 import { type Lane, workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { zonePulse } from "#functions/apply/worker/zone-pulse.ts";
-import { dataClients } from "#shared/adapters/aws/data-session.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";

@@ -36,7 +36,7 @@ export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, opti
     ids: randomIds,
     log,
     installation: env.STARLING_INSTALLATION,
-    isZoned: zones.size > 0,
+    zones: new Set(zones.keys()),
     defaultGuard: defaultGuardOf(env.STARLING_GUARD),
   };
   return sqsHandler({

@@ -56,8 +56,8 @@ export class PlannerWorld {
   steps = plannerSteps;
   /** The installation's guard of groups that have none. */
   defaultGuard: GuardSpec | undefined;
-  /** Whether the installation has zones besides `home`. */
-  isZoned = false;
+  /** The zones of the installation besides `home`. */
+  zones: ReadonlySet<string> = new Set();
   now = new Date("2026-11-21T08:00:00.000Z");
   readonly clock = { now: () => this.now };
   #nextAct = 1;
@@ -92,7 +92,7 @@ export class PlannerWorld {
         log: silentLog,
         installation: "test",
         defaultGuard: this.defaultGuard,
-        isZoned: this.isZoned,
+        zones: this.zones,
       },
       this.steps,
     );

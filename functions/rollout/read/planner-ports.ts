@@ -18,8 +18,8 @@ export interface GivenPorts {
   readonly log: Log;
   /** Names this installation in the clusters; part of every Sync's uid. */
   readonly installation: string;
-  /** Whether the installation has zones besides `home`. */
-  readonly isZoned?: boolean;
+  /** The zones of the installation besides `home`. */
+  readonly zones?: ReadonlySet<string>;
   /** The guard of groups that have none of their own. */
   readonly defaultGuard?: GuardSpec | undefined;
 }

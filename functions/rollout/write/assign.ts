@@ -19,7 +19,7 @@ import { isResumeNew, type Known, type SeenSlot } from "#shared/fleet/rollout/fa
 import { closedFrom, isLive } from "#shared/fleet/rollout/judge.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
-import { zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
+import { servingZone } from "#shared/fleet/rows/cluster-entry.ts";
 import { due, dueAttributes, later, queuedNow, queuedUntil, watchdogBehind } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { forgotten, nextDesired } from "#shared/fleet/rows/lineage.ts";
@@ -142,6 +142,8 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
   const { cluster, fleet, slot, syncs } = rows;
   const { known, now } = transaction;
   const { written, goingOn, paused, isPart } = portionOf(rows, step);
+  const { zones = new Set() } = ports;
+  const zone = fleet && zones.size > 0 ? { name: servingZone(fleet, zones), since: transaction.at } : undefined;
   let isKnown = true;
   for (const assignment of written) {
     const before = syncs.find(({ name }) => name === assignment.name);
@@ -163,12 +165,13 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
       since: transaction.at,
       ...defined({ stageRun: stageRun && refOf(stageRun), order, restores: only && rollout.number }),
       ...(isPart ? { unwritten: true as const } : {}),
+      ...defined({ zone }),
     },
     slot,
   );
   const { correlationId } = rollout;
   for (const message of wakeUp(cluster, written[0]?.desired.startAt, now))
-    transaction.messages.push({ ...message, ...defined({ correlationId, zone: fleet && zoneOfEntry(fleet) }) });
+    transaction.messages.push({ ...message, ...defined({ correlationId, zone: zone?.name }) });
   // No worker that begins now can reach its deadline before.
   const first = later(now, secondsOf(relationOf(known.row).rollout.progressDeadline));
   const closings = written.flatMap(({ desired: { beginBefore } }) => beginBefore ?? []).map(closedFrom);
@@ -179,6 +182,13 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
     queuedUntil: queuedUntil(transaction.rolloutState.queuedUntil, now),
   });
   return given;
+}
+
+/** Workers of another zone than before have to report about the slot. */
+export function awaitZone(transaction: Transaction, slot: SlotRow, name: string): void {
+  transaction.putSlot({ ...slot, zone: { name, since: transaction.at } }, slot);
+  for (const message of wakeUp(slot.cluster, undefined, transaction.now))
+    transaction.messages.push({ ...message, zone: name });
 }
 
 /** No worker writes there any more until the planner assigns again. */

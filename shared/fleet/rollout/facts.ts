@@ -104,6 +104,8 @@ export interface SeenSlot {
   readonly skip: Skip | undefined;
   /** When its zone is down unless a worker of the zone runs before. Absent unless the cluster's worker is silent. */
   readonly downFrom?: string;
+  /** The zone whose workers it waits for from now on: they are called. */
+  readonly movedTo?: string;
   /** Read when a slot is released while a worker may be writing. */
   readonly lease: FoundLease | undefined;
 }

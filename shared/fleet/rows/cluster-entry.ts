@@ -61,6 +61,15 @@ export function zoneOfEntry({ zone = homeZone }: Pick<FleetRow, "zone">): string
   return zone;
 }
 
+/**
+ * The zone whose workers get the messages about the cluster: those of `home` report a zone that was removed.
+ * @param zones - the zones of the installation besides `home`.
+ */
+export function servingZone(entry: Pick<FleetRow, "zone">, zones: ReadonlySet<string>): string {
+  const zone = zoneOfEntry(entry);
+  return zones.has(zone) ? zone : homeZone;
+}
+
 /** Everything that the entry says. An entry of the same text is not written again. */
 export function entryText({ schema, uid, labels, values, discoveredValues, arn, zone }: FleetRow): string {
   return canonicalJson([schema, uid, labels, values, discoveredValues ?? [], arn ?? "", zone ?? homeZone]);

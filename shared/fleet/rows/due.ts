@@ -103,6 +103,11 @@ export function later(from: Date | string, seconds: number): string {
   return new Date(new Date(from).getTime() + Math.round(seconds * 1000)).toISOString();
 }
 
+/** The later of two times in ISO 8601. */
+export function laterOf(one: string, other: string): string {
+  return one > other ? one : other;
+}
+
 /** A time counts as reached this much before it, because clocks differ. */
 const slackSeconds = 0.5;
 

@@ -341,6 +341,8 @@ export interface GuardState {
 /** The one row of an owner's rollouts: its version is a condition of every transaction of the planner. */
 export interface DownZone {
   readonly zone: string;
+  /** When it was found down. */
+  readonly since: string;
   readonly workedAt?: string;
 }
 
@@ -656,6 +658,11 @@ export interface SlotRow extends Row {
   /** More assignments of the same target are still to be written. */
   readonly unwritten?: true;
   readonly since: string;
+  /**
+   * The zone whose workers the slot waits for, and since when. Absent on slots that were given while there was no zone
+   * besides `home`.
+   */
+  readonly zone?: { readonly name: string; readonly since: string };
   /** Set when the attempt is settled. A worker that took the lease with this fence, or before, may still be writing. */
   readonly releasing?: { readonly fence: number };
 }

@@ -1,5 +1,5 @@
 /** One row for each zone, which shows the planner whether the zone's workers run. */
-import { later } from "#shared/fleet/rows/due.ts";
+import { later, laterOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 
@@ -26,10 +26,15 @@ export function zoneUpdate(zone: string, at: Date) {
 /**
  * When the zone is down unless one of its workers runs before; the present or an earlier time: it is down.
  * @param row - undefined when no worker of the zone has ever run.
- * @param seconds - the time that an attempt may take. Pauses between two pulses are no sign.
+ * @param silence.since - when a worker of the zone was called first: until then its silence says nothing.
+ * @param silence.seconds - the time that an attempt may take. Pauses between two pulses are no sign.
  */
-export function downFrom(row: ZoneRow | undefined, seconds: number): string {
-  return row === undefined ? "" : later(row.workedAt, Math.max(seconds, leastSilentSeconds));
+export function downFrom(
+  row: ZoneRow | undefined,
+  silence: { readonly since: string; readonly seconds: number },
+): string {
+  const { since, seconds } = silence;
+  return later(laterOf(row?.workedAt ?? since, since), Math.max(seconds, leastSilentSeconds));
 }
 
 export function downText(zone: string, row: ZoneRow | undefined): string {

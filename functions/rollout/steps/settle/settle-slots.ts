@@ -2,7 +2,15 @@ import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { withZones } from "#functions/rollout/steps/settle/silent-zones.ts";
 import { startOver, strayedFrom } from "#functions/rollout/write/another-turn.ts";
-import { assign, forgetAssigned, pauseSlot, pauseSync, shrinkSlot, wakeUp } from "#functions/rollout/write/assign.ts";
+import {
+  assign,
+  awaitZone,
+  forgetAssigned,
+  pauseSlot,
+  pauseSync,
+  shrinkSlot,
+  wakeUp,
+} from "#functions/rollout/write/assign.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { Doomed } from "#shared/fleet/rollout/advance.ts";
@@ -49,7 +57,7 @@ export async function settleSlots(known: Known, { round }: CallWork, ports: Plan
   const transaction = new Transaction(known, ports.clock.now());
   const seen = await readSeen(transaction, page, ports);
   for (const [index, one] of seen.entries()) {
-    const { slot, syncs, clock, downFrom } = one;
+    const { slot, syncs, clock, downFrom, movedTo } = one;
     if (transaction.room() < 4 + syncs.length) {
       // A step of its own has no more room for it than this one.
       const smaller = index === 0 ? shrinkSlot(transaction, one) : slot;
@@ -57,6 +65,7 @@ export async function settleSlots(known: Known, { round }: CallWork, ports: Plan
       break;
     }
     const settled = await settle(transaction, one, ports);
+    if (movedTo !== undefined && settled === one.verdict) awaitZone(transaction, slot, movedTo);
     const deadline = settled && (settled.deadline ?? stuckAt(slot, syncs, clock));
     const isOver = deadline !== undefined && deadline <= transaction.at;
     const isForOthers = settled === one.verdict && areDoomed(slot, syncs);

@@ -3,10 +3,11 @@ import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import type { SeenSlot } from "#shared/fleet/rollout/facts.ts";
 import { isWorkerSilent } from "#shared/fleet/rollout/judge.ts";
-import { zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
-import { later } from "#shared/fleet/rows/due.ts";
+import { servingZone } from "#shared/fleet/rows/cluster-entry.ts";
+import { later, laterOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
 import { because } from "#shared/fleet/rows/stated-reason.ts";
@@ -19,6 +20,8 @@ const lateSeconds = 120;
 const graceSeconds = 180;
 /** A planner that is always late finds zones down nevertheless. */
 const graceEverySeconds = 3600;
+/** So long no time is lost for a zone that was found down. Whoever repairs it may have moved all its clusters meanwhile. */
+const rememberedSeconds = 86_400;
 
 type Judged = Omit<SeenSlot, "lease">;
 
@@ -26,53 +29,63 @@ type Judged = Omit<SeenSlot, "lease">;
  * A cluster whose worker is silent is unreachable when no worker of its zone has run for as long as an attempt may take.
  * Otherwise the zone's workers are busy, which counts against nothing. In a zone that was found down, and where no worker
  * has run since, an assignment takes no time from clusters of other zones. After an outage of everything, the planner may
- * be the first that runs again, and the silence of the workers says nothing yet.
+ * be the first that runs again, and the silence of the workers says nothing yet. It says nothing either when the cluster
+ * was assigned while other workers were responsible: before there were zones, or before it moved.
  */
 export async function withZones(
   transaction: Transaction,
   judged: readonly Judged[],
-  { isZoned = false, table }: PlannerPorts,
+  { zones = new Set(), table }: PlannerPorts,
 ): Promise<readonly Judged[]> {
   const { at } = transaction;
   const { downZones = [], deadline = at, zonesDownFrom = "" } = transaction.rolloutState;
   const isLate = later(deadline, lateSeconds) < at;
   const mayWait = zonesDownFrom === "" || later(zonesDownFrom, graceEverySeconds) <= at;
   const notBefore = isLate && mayWait ? later(at, graceSeconds) : zonesDownFrom;
-  const waiting = isZoned ? judged.filter(isWaiting) : [];
+  const remembered = downZones.filter(({ zone, since }) => isZone(zone, zones) && later(since, rememberedSeconds) > at);
+  const waiting = zones.size > 0 ? judged.filter(isWaiting) : [];
   const silent = waiting.filter(({ slot, syncs, clock }) => isWorkerSilent(slot, syncs, clock));
-  const asked = new Set((downZones.length > 0 ? waiting : silent).map(({ slot }) => slot.cluster));
-  if (asked.size === 0) return judged;
+  const asked = new Set((remembered.length > 0 ? waiting : silent).map(({ slot }) => slot.cluster));
   const entries = await table.getMany([...asked].map(keys.fleet), { newer: "kept" });
-  const zoneOf = new Map(entries.flatMap((row) => (isNewer(row) ? [] : [[row.name, zoneOfEntry(row)] as const])));
-  const zones = [...new Set(zoneOf.values())];
-  const rows = await table.getMany(zones.map(keys.zone), { newer: "kept" });
+  const zoneOf = new Map(
+    entries.flatMap((row) => (isNewer(row) ? [] : [[row.name, servingZone(row, zones)] as const])),
+  );
+  const used = new Set(zoneOf.values());
+  const rows = await table.getMany([...used].map(keys.zone), { newer: "kept" });
   const found = new Map(rows.map((row) => [keyText(row), row]));
   const rowOf = (zone: string) => found.get(keyText(keys.zone(zone)));
-  const stillDown = downZones.filter(({ zone, workedAt }) => {
+  const stillDown = remembered.filter(({ zone, workedAt }) => {
     const row = rowOf(zone);
-    return !zones.includes(zone) || (row?.type === "Zone" ? row.workedAt === workedAt : row === undefined);
+    return !used.has(zone) || (row?.type === "Zone" ? row.workedAt === workedAt : row === undefined);
   });
   const down = new Map(stillDown.map((each) => [each.zone, each]));
-  const seen = judged.map((one) => {
-    const zone = asked.has(one.slot.cluster) ? zoneOf.get(one.slot.cluster) : undefined;
+  const seen = judged.map((one): Judged => {
+    const { slot, clock } = one;
+    const zone = asked.has(slot.cluster) ? zoneOf.get(slot.cluster) : undefined;
     const row = zone === undefined ? undefined : rowOf(zone);
     // A worker of a newer version wrote such a row, so that workers run.
     if (zone === undefined || (row !== undefined && isNewer(row))) return one;
     if (!down.has(zone) || isBegunIn(one)) {
       if (!silent.includes(one)) return one;
-      const silentFrom = downFrom(row, one.clock.progressSeconds);
-      const from = silentFrom > notBefore ? silentFrom : notBefore;
-      if (from > at) return { ...one, downFrom: from };
-      down.set(zone, { zone, ...defined({ workedAt: row?.workedAt }) });
+      const isMoved = slot.zone?.name !== zone;
+      const since = isMoved ? at : laterOf(slot.since, slot.zone.since);
+      const from = laterOf(downFrom(row, { since, seconds: clock.progressSeconds }), notBefore);
+      if (from > at) return { ...one, downFrom: from, ...(isMoved ? { movedTo: zone } : {}) };
+      down.set(zone, { zone, since: at, ...defined({ workedAt: row?.workedAt }) });
     }
     const reason = because("ZoneDown", downText(zone, row));
-    return { ...one, verdict: { state: "Unreachable", reason }, paused: { reason, at, zone } } as const;
+    return { ...one, verdict: { state: "Unreachable", reason }, paused: { reason, at, zone } };
   });
   if (notBefore !== zonesDownFrom) transaction.edit({ zonesDownFrom: notBefore });
   const after = [...down.values()];
   if (canonicalJson(after) !== canonicalJson(downZones))
     transaction.edit({ downZones: after.length === 0 ? undefined : after });
   return seen;
+}
+
+/** Where there is one zone only, nobody says whether its workers run. */
+function isZone(name: string, zones: ReadonlySet<string>): boolean {
+  return zones.has(name) || (name === homeZone && zones.size > 0);
 }
 
 /** An attempt that may still begin, or go on. */

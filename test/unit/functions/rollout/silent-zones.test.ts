@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import { zoneUpdate } from "#shared/fleet/rows/zone-row.ts";
 import { begin, names, revise, worldOf } from "#test/support/planner-story.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -10,7 +11,7 @@ const reason = "ZoneDown: zone spoke: no worker has run since 2026-11-21T08:00:0
 /** c1 is in `home`; s1 and s2 are in `spoke`, whose workers ran a moment ago. */
 async function zonedWorld(rollout: Partial<RolloutStrategy>): Promise<PlannerWorld> {
   const made = new PlannerWorld();
-  made.isZoned = true;
+  made.zones = new Set(["spoke"]);
   await made.addCluster("c1", "all");
   for (const name of ["s1", "s2"]) await made.addCluster(name, "all", { zone: "spoke" });
   await made.setSource("aaa");
@@ -88,7 +89,7 @@ describe("the workers of a zone do not run", () => {
 /** Rolls out to 100 clusters of `home`. @returns the planner's calls until all have it, and how often nothing went on. */
 async function callsFor(dead: number): Promise<{ calls: number; waits: number; made: PlannerWorld }> {
   const made = await worldOf([], { progressDeadline: "10m" });
-  made.isZoned = true;
+  made.zones = new Set(["spoke"]);
   for (const name of names(100, "h")) await made.addCluster(name, "all");
   for (const name of names(dead, "a")) await made.addCluster(name, "all", { zone: "spoke" });
   await made.setGroup({ maxConcurrent: 10, maxUnreachable: "100%", progressDeadline: "10m" });
@@ -117,7 +118,7 @@ test("a dead zone of 100 clusters takes from 100 clusters of another zone one de
   expect(beside.calls).toBeLessThanOrEqual(alone.calls + 2);
   await beside.made.plan();
   expect(beside.made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 100, Unreachable: 100 } });
-  expect(beside.made.rolloutState().downZones).toEqual([{ zone: "spoke" }]);
+  expect(beside.made.rolloutState().downZones).toMatchObject([{ zone: "spoke" }]);
   // In the next rollout, nobody waits for the zone.
   await revise(beside.made, "bbb");
   expect(beside.made.slots().filter(({ cluster }) => cluster.startsWith("a"))).toEqual([]);
@@ -192,5 +193,136 @@ describe("the workers of a zone run", () => {
     made.advanceClock(3600);
     await made.plan();
     expect(made.states()).toEqual({ a: "Assigned" });
+  });
+});
+
+describe("a zone that no worker could say anything of yet", () => {
+  /** c1 has waited for its worker for an hour, in an installation whose only zone is `home`. */
+  async function longWaiting(): Promise<PlannerWorld> {
+    const made = await worldOf(["c1"], { progressDeadline: "10m", maxUnreachable: 1 });
+    await begin(made);
+    for (let minutes = 0; minutes < 60; minutes += 5) {
+      made.advanceClock(300);
+      await made.plan();
+    }
+    expect(made.states()).toEqual({ c1: "Assigned" });
+    made.sender.take();
+    return made;
+  }
+
+  /** Calls the planner at this many seconds from now, and once a minute before. */
+  async function passing(made: PlannerWorld, seconds: number): Promise<void> {
+    for (let left = seconds; left > 0; left -= 60) {
+      made.advanceClock(Math.min(left, 60));
+      await made.plan();
+    }
+  }
+
+  const wakings = (made: PlannerWorld) =>
+    made.sender.take().flatMap((each) => (each.to === "apply" ? [`${each.cluster} in ${each.zone}`] : []));
+
+  test("home is not down because the first zone was added: its workers get the time of an attempt, and are called once", async () => {
+    const made = await longWaiting();
+    made.zones = new Set(["spoke"]);
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Assigned" });
+    expect(wakings(made)).toEqual(["c1 in home"]);
+    await passing(made, 599);
+    expect(made.states()).toEqual({ c1: "Assigned" });
+    expect(wakings(made)).toEqual([]);
+    await passing(made, 1);
+    expect(made.states()).toEqual({ c1: "Unreachable" });
+  });
+
+  test("home is not down when its last worker ran before the zones were removed and added again", async () => {
+    const made = await longWaiting();
+    await made.table.update(zoneUpdate("home", new Date(made.now.getTime() - 86_400_000)));
+    made.zones = new Set(["spoke"]);
+    await passing(made, 600);
+    expect(made.states()).toEqual({ c1: "Assigned" });
+    await made.pulse("home");
+    await passing(made, 599);
+    expect(made.states()).toEqual({ c1: "Assigned" });
+  });
+
+  test.each(["never", "long ago"])(
+    "a zone whose workers ran %s is not down because a cluster moves into it",
+    async (ran) => {
+      const made = await longWaiting();
+      if (ran === "long ago") await made.pulse("spoke");
+      made.zones = new Set(["spoke"]);
+      await made.plan();
+      await made.pulse("home");
+      await passing(made, 500);
+      wakings(made);
+      await made.addCluster("c1", "all", { zone: "spoke" });
+      await passing(made, 600);
+      expect(made.states()).toEqual({ c1: "Assigned" });
+      expect(wakings(made)).toEqual(["c1 in spoke"]);
+      // The planner cannot know when the cluster moved: it counts from its first check of the silent worker.
+      await passing(made, 600);
+      expect(made.states()).toEqual({ c1: "Unreachable" });
+    },
+  );
+
+  test("with a short progressDeadline it has six minutes for its first start", async () => {
+    const made = await worldOf(["c1"], { progressDeadline: "30s", maxUnreachable: 1 });
+    made.zones = new Set(["spoke"]);
+    await made.addCluster("c1", "all", { zone: "spoke" });
+    await begin(made);
+    await passing(made, 359);
+    expect(made.states()).toEqual({ c1: "Assigned" });
+    await passing(made, 1);
+    expect(made.states()).toEqual({ c1: "Unreachable" });
+  });
+});
+
+describe("zones that are removed from the settings", () => {
+  test("clusters of a zone that does not exist wait for the workers of home, which report them", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+    await homeWorks(made);
+    made.zones = new Set(["other"]);
+    for (const seconds of [300, 300, 300, 300]) {
+      made.advanceClock(seconds);
+      await made.pulse("home");
+      await made.plan();
+    }
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Assigned", s2: "Assigned" });
+    for (const name of ["s1", "s2"]) await made.observe(name, "Unreachable", { reason: "ZoneNotFound" });
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", s1: "Unreachable", s2: "Unreachable" });
+  });
+
+  test.each([
+    ["all zones", new Set<string>()],
+    ["the zone", new Set(["other"])],
+  ])("after the removal of %s, nobody takes the zone for down", async (_what, zones) => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+    await homeWorks(made);
+    made.advanceClock(600);
+    await made.plan();
+    expect(made.rolloutState().downZones).toHaveLength(1);
+    made.zones = zones;
+    await made.pulse("home");
+    await revise(made, "bbb");
+    expect(made.states()).toEqual({ c1: "Assigned", s1: "Assigned", s2: "Assigned" });
+    expect(made.rolloutState()).not.toHaveProperty("downZones");
+  });
+
+  test("a zone that was found down a day ago gets the time of an attempt again", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+    await homeWorks(made);
+    made.advanceClock(600);
+    await made.plan();
+    for (const [hours, commit, state] of [
+      [23, "bbb", "Unreachable"],
+      [2, "ccc", "Assigned"],
+    ] as const) {
+      made.advanceClock(hours * 3600);
+      await made.pulse("home");
+      await revise(made, commit);
+      expect(made.states()).toEqual({ c1: "Assigned", s1: state, s2: state });
+      await homeWorks(made);
+    }
   });
 });

@@ -85,8 +85,9 @@ function isGuarded(row: OwnerRow): boolean {
 
 /**
  * The schema of a row of the planner: a stage run with gates, with skipped targets, or a rollback, is never taken for
- * one without, a planner that does not know windows or cordons would never release what they hold back, and a worker
- * that does not know windows would begin too late.
+ * one without, a planner that does not know windows or cordons would never release what they hold back, a worker
+ * that does not know windows would begin too late, and functions that do not know zones would call a cluster failed whose
+ * zone is down.
  */
 export function plannedSchema(row: object): number {
   const {
@@ -100,7 +101,8 @@ export function plannedSchema(row: object): number {
     ({ cause }) => cause === "window" || cause === "cordon",
   );
   const wentBack = ledger.some(({ takesBack }) => takesBack !== undefined);
-  const { desired }: Partial<Pick<SyncRow, "desired">> = row;
-  const isNew = (gates ?? rollback ?? takenOut ?? desired?.beginBefore) !== undefined || waits || wentBack;
+  const { desired, paused }: Partial<Pick<SyncRow, "desired" | "paused">> = row;
+  const added = gates ?? rollback ?? takenOut ?? desired?.beginBefore ?? paused?.zone;
+  const isNew = added !== undefined || waits || wentBack;
   return isNew ? newestRowSchema : rowSchema;
 }

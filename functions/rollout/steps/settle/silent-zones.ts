@@ -20,7 +20,7 @@ const lateSeconds = 120;
 const graceSeconds = 180;
 /** A planner that is always late finds zones down nevertheless. */
 const graceEverySeconds = 3600;
-/** So long no time is lost for a zone that was found down. Whoever repairs it may have moved all its clusters meanwhile. */
+/** A zone that was found down costs no time again for so long. After that, nobody may have called its workers for long. */
 const rememberedSeconds = 86_400;
 
 type Judged = Omit<SeenSlot, "lease">;
@@ -83,7 +83,7 @@ export async function withZones(
   return seen;
 }
 
-/** Where there is one zone only, nobody says whether its workers run. */
+/** With `home` alone, the workers do not say that they run. */
 function isZone(name: string, zones: ReadonlySet<string>): boolean {
   return zones.has(name) || (name === homeZone && zones.size > 0);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
-import { sourceSchema } from "#shared/fleet/rows/needed-schema.ts";
+import { plannedSchema, sourceSchema } from "#shared/fleet/rows/needed-schema.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 
 test("the version before can read a Source of git, and not one whose signatures it would not verify", () => {
@@ -19,4 +19,10 @@ test("the version before, which knows neither filters nor immutable tags nor ful
   expect(schemaOf({ git, ignore: "*.md" })).toBe(newestRowSchema);
   expect(schemaOf({ git: { ...git, ref: { semver: "^1", tagFilter: "-rc" } } })).toBe(newestRowSchema);
   expect(schemaOf({ git: { ...git, ref: { name: "refs/pull/420/head" } } })).toBe(newestRowSchema);
+});
+
+test("the version before does not touch a Sync whose zone is down, which it would call failed", () => {
+  const at = "2026-11-21T08:00:00.000Z";
+  expect(plannedSchema({ paused: { reason: "DeadlineExceeded", at } })).toBe(rowSchema);
+  expect(plannedSchema({ paused: { reason: "ZoneDown", at, zone: "home" } })).toBe(newestRowSchema);
 });

@@ -57,7 +57,10 @@ function plan(name: string, eks: FoundCluster, options: ClusterPlanOptions): Pla
   const before = options.known.find(({ metadata }) => metadata.name === name);
   const labels = { ...before?.metadata.labels, ...options.labels };
   const { annotations } = before?.metadata ?? {};
-  const values = before?.spec.values;
+  const { values, eks: known, access } = before?.spec ?? {};
+  const { zone } = access ?? {};
+  const endpointOverride = known?.arn === eks.arn ? known.endpointOverride : undefined;
+  const reached = { ...(roleName === undefined ? {} : { role: { name: roleName } }), ...defined({ zone }) };
   // A ClusterDiscovery keeps the version of its clusters current. A version in the document would outlive an upgrade.
   const found = before?.status.discovered === undefined ? eks.kubeVersion : undefined;
   const kubeVersion = found ?? before?.spec.kubeVersion;
@@ -76,8 +79,8 @@ function plan(name: string, eks: FoundCluster, options: ClusterPlanOptions): Pla
           : { annotations: { ...annotations } }),
       },
       spec: {
-        eks: { arn: eks.arn },
-        ...(roleName === undefined ? {} : { access: { role: { name: roleName } } }),
+        eks: { arn: eks.arn, ...(endpointOverride === undefined ? {} : { endpointOverride: { ...endpointOverride } }) },
+        ...(Object.keys(reached).length === 0 ? {} : { access: reached }),
         ...defined({ kubeVersion }),
         ...(values === undefined ? {} : { values: { ...values } }),
       },

@@ -143,7 +143,10 @@ export function describeCluster({
       ["Role", (access?.role ?? discovered?.access?.role)?.name],
       ["Zone", access?.zone ?? discovered?.access?.zone],
       ["External id", cluster.status.externalId],
-      ["Server", endpoint?.server],
+      [
+        "Server",
+        endpoint?.server ?? (eks?.endpointOverride && `${eks.endpointOverride.server} (in place of EKS' own)`),
+      ],
       ["Token", endpoint === undefined ? undefined : `secret ${endpoint.token.secret}`],
       ["Identity", cluster.status.uid === undefined ? "not seen yet" : `kube-system uid ${cluster.status.uid}`],
       ["Answers", mismatch === undefined ? undefined : `another cluster, kube-system uid ${mismatch}`],

@@ -112,6 +112,7 @@ function facts(cluster: ClusterObject, host: Host): Html {
   );
   return fields([
     ["Server", spec.eks?.arn ?? spec.endpoint?.server ?? status.discovered?.arn],
+    ["Reached at", spec.eks?.endpointOverride?.server],
     ["Kubernetes", status.version],
     ["Seen", age(status.lastSeenAt, host)],
     ["Registered", age(metadata.creationTimestamp, host)],

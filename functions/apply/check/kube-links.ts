@@ -2,7 +2,7 @@
 
 import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
 import { grantedLink } from "#functions/apply/check/granted-link.ts";
-import { endpointRemedy, networkRemedy } from "#functions/apply/check/network-remedy.ts";
+import { endpointRemedy, networkRemedy, overrideRemedy } from "#functions/apply/check/network-remedy.ts";
 import type { EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
@@ -25,10 +25,12 @@ export async function kubeLinks(cluster: ClusterRow, way: CheckedWay): Promise<r
   const client = connection.client(options);
   try {
     const version = await client.serverVersion().catch((error: unknown) => ({ error }));
-    if (typeof version !== "string") return await unanswered(version.error, { cluster, way, server: endpoint.server });
-    const known = specOf(cluster).eks === undefined ? "secret" : "accessEntry";
+    const { eks } = specOf(cluster);
+    const server = eks?.endpointOverride === undefined ? endpoint.server : `${endpoint.server} (endpointOverride)`;
+    if (typeof version !== "string") return await unanswered(version.error, { cluster, way, server });
+    const known = eks === undefined ? "secret" : "accessEntry";
     return [
-      { link: "network", state: "ok", value: endpoint.server },
+      { link: "network", state: "ok", value: server },
       { link: known, state: "ok", value: principalOf(cluster, way) },
       ...(await Promise.all([
         identityLink(cluster, client),
@@ -62,11 +64,14 @@ async function unanswered(error: unknown, asked: Unanswered): Promise<readonly L
   if (error instanceof KubeError && error.status !== undefined) {
     return [{ link: "network", state: "unknown", value: server, ...reported, remedy: "check again in a minute" }];
   }
-  const remedy =
-    target === undefined
-      ? endpointRemedy(way.zone)
-      : networkRemedy({ code: reported.code, zone: way.zone, target, endpoint: await way.eks.endpoint(target) });
+  const remedy = target === undefined ? endpointRemedy(way.zone) : await eksRemedy(reported.code, target, asked);
   return [{ link: "network", state: "broken", value: server, ...reported, remedy }];
+}
+
+async function eksRemedy(code: string, target: EksTarget, { cluster, way }: Unanswered): Promise<string> {
+  const unreached = { code, zone: way.zone, target, endpoint: await way.eks.endpoint(target) };
+  const override = specOf(cluster).eks?.endpointOverride;
+  return override === undefined ? networkRemedy(unreached) : overrideRemedy(override, unreached);
 }
 
 const secretCodes = /^(Secret|InvalidCredentials)/;

@@ -3,22 +3,24 @@ import { BlockList } from "node:net";
 import type { CheckedZone } from "#functions/apply/check/checked-way.ts";
 import type { EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import type { EksEndpoint } from "#shared/adapters/aws/eks-clusters.ts";
+import type { EndpointOverride } from "#shared/fleet/kinds/cluster.ts";
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 
 /** The value of `publicAccessCidrs` that excludes nobody. */
 const everywhere = "0.0.0.0/0";
+const onlyPublic = "the zone home reaches public addresses only: for others, name a zone in spec.access.zone";
 
 export interface Unreached {
   readonly code: string;
   readonly zone: CheckedZone;
   readonly target: EksTarget;
-  readonly endpoint: Pick<EksEndpoint, "publicAccess" | "publicCidrs">;
+  readonly endpoint: Pick<EksEndpoint, "server" | "publicAccess" | "publicCidrs">;
 }
 
 export function networkRemedy({ code, zone, target, endpoint }: Unreached): string {
   const { name, region } = target.cluster;
   const { publicAccess, publicCidrs = [] } = endpoint;
-  if (code === "InvalidAuthority" || code.startsWith("ERR_TLS") || code.includes("CERT")) {
+  if (isOtherServer(code)) {
     return `another server than ${name} answers there: look for a proxy in between, and compare certificateAuthority of \`aws eks describe-cluster --name ${name} --region ${region}\``;
   }
   if (publicAccess === false) return `its endpoint is private, and ${privateRemedy(zone, target)}`;
@@ -32,12 +34,34 @@ export function networkRemedy({ code, zone, target, endpoint }: Unreached): stri
   return `its public endpoint lets everybody ask, and did not answer: ${path}look at the cluster's health with aws eks describe-cluster --name ${name} --region ${region} --query cluster.health, and check again in a minute`;
 }
 
+function isOtherServer(code: string): boolean {
+  return (
+    code === "InvalidAuthority" || code.startsWith("ERR_TLS") || code.includes("CERT") || code.includes("SIGNATURE")
+  );
+}
+
+/** The remedy for an address that people wrote in place of the one of EKS. */
+export function overrideRemedy({ server, tlsServerName }: EndpointOverride, { code, zone, ...eks }: Unreached): string {
+  const { endpoint, target } = eks;
+  const { name, region } = target.cluster;
+  const asked = `spec.eks.endpointOverride.server (${server}) is asked in place of ${endpoint.server}`;
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
+    const expected = tlsServerName ?? `the host of ${endpoint.server}`;
+    return `${asked}, and its certificate is not for ${expected}: let the address lead to ${name} itself, and remove spec.eks.endpointOverride.tlsServerName, or set it to a name of the API server's certificate`;
+  }
+  if (isOtherServer(code)) {
+    return `${asked}, and another server than ${name} answers there: let it lead to the API server itself, without a proxy or load balancer that ends TLS, and compare certificateAuthority of \`aws eks describe-cluster --name ${name} --region ${region}\``;
+  }
+  const place =
+    zone.own === homeZone
+      ? onlyPublic
+      : `see that it leads to ${name} from the zone ${zone.own}: ${zone.securityGroups === undefined ? "its network is the VPC that the setting zones makes" : pathOut(zone)}`;
+  return `${asked}: correct it, or remove spec.eks.endpointOverride; ${place}`;
+}
+
 /** The remedy for an address that people wrote. */
 export function endpointRemedy({ own }: CheckedZone): string {
-  const place =
-    own === homeZone
-      ? "the zone home reaches public addresses only: for others, name a zone in spec.access.zone"
-      : `it is reached from the zone ${own}`;
+  const place = own === homeZone ? onlyPublic : `it is reached from the zone ${own}`;
   return `correct spec.endpoint: server, caData and tlsServerName are what is connected to; ${place}`;
 }
 

@@ -1,5 +1,6 @@
 import type { ClusterConnector, Hurry } from "#functions/apply/cluster/worker-ports.ts";
 import type { EksAccess, EksTarget } from "#shared/adapters/aws/eks-access.ts";
+import type { EksEndpoint } from "#shared/adapters/aws/eks-clusters.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
@@ -8,7 +9,7 @@ import { StarlingError } from "#shared/base/errors.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import { tokenFor } from "#shared/fleet/cluster-secret.ts";
 import { parseEksArn, roleArnIn } from "#shared/fleet/eks-arn.ts";
-import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import type { ClusterSpec, EndpointOverride } from "#shared/fleet/kinds/cluster.ts";
 import { specOf, zoneOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { ClusterRow, EksAddress } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
@@ -118,7 +119,10 @@ export class KubeConnector implements ClusterConnector {
     const zone = zoneOf(cluster);
     if (zone !== this.#ports.zone) throw zoneNotFound(zone);
     const target = this.targetOf(cluster);
-    if (target !== undefined) return this.#eksEndpoint(target, cluster.status.address);
+    if (target !== undefined) {
+      const described = await this.#ports.eks.endpoint(target, cluster.status.address);
+      return this.#eksEndpoint(target, placeOf(described, spec.eks?.endpointOverride));
+    }
     if (spec.endpoint !== undefined) return this.#secretEndpoint(spec.endpoint);
     throw invalidSpec("neither eks nor endpoint");
   }
@@ -134,12 +138,10 @@ export class KubeConnector implements ClusterConnector {
     return { cluster, role: { arn: roleArnIn(cluster, access.role.name), externalId } };
   }
 
-  async #eksEndpoint(target: EksTarget, known: EksAddress | undefined): Promise<KubeEndpoint> {
+  #eksEndpoint(target: EksTarget, place: EksPlace): KubeEndpoint {
     const { eks } = this.#ports;
-    const { server, caData } = await eks.endpoint(target, known);
     return {
-      server,
-      caData,
+      ...place,
       credentials: { token: (options) => eks.token(target, options) },
       onUnreachable: () => eks.distrust(target),
     };
@@ -187,13 +189,27 @@ function sameAddress(one: KubeEndpoint, other: KubeEndpoint): boolean {
   return one.server === other.server && one.caData === other.caData && one.tlsServerName === other.tlsServerName;
 }
 
-/** The schema refuses all of these, but the row may be older or newer than this code. */
+type EksPlace = Pick<KubeEndpoint, "server" | "caData" | "tlsServerName">;
+
+/**
+ * The place of the API server: an override replaces host and port. The authority is that of EKS, whatever the
+ * Cluster says: a server at another address proves before the token is sent that it has a certificate of this authority,
+ * for the same name as at the address of EKS.
+ */
+function placeOf({ server, caData }: EksEndpoint, override: EndpointOverride | undefined): EksPlace {
+  if (override === undefined) return { server, caData };
+  const { hostname, pathname } = new URL(server);
+  const { tlsServerName = hostname.replace(/^\[|\]$/g, "") } = override;
+  return { server: new URL(pathname, override.server).href.replace(/\/$/, ""), caData, tlsServerName };
+}
+
 /** Only a zone that no workers of the installation have comes this far: see `isElsewhere` of the worker. */
 function zoneNotFound(zone: string): StarlingError {
   const message = `spec.access.zone names a zone that the installation does not have: ${zone}; add it to the setting zones and deploy, or correct the Cluster`;
   return new StarlingError(message, { code: "ZoneNotFound", retry: "permanent" });
 }
 
+/** The schema refuses all of these, but the row may be older or newer than this code. */
 function invalidSpec(what: string): StarlingError {
   return new StarlingError(`the Cluster has ${what}; apply it again`, { code: "InvalidCluster", retry: "permanent" });
 }

@@ -13,7 +13,7 @@ const endpointSchema = z.strictObject({
     .url({ protocol: /^https$/, error: "must be an https URL such as https://10.0.0.1:6443" })
     .max(2048, "must have at most 2048 characters")
     .superRefine((text, context) => {
-      const message = serverProblem(text);
+      const message = serverProblem(text, "use token.secret");
       // The value may be the password.
       if (message !== undefined) context.addIssue({ code: "custom", message, params: hiddenValue });
     }),
@@ -32,17 +32,49 @@ const endpointSchema = z.strictObject({
   tlsServerName: boundedText(253).min(1).optional(),
 });
 
-/** Reads the parsed URL, because in the text a password may also follow one slash, or none. */
-function serverProblem(text: string): string | undefined {
+/**
+ * Reads the parsed URL, because in the text a password may also follow one slash, or none.
+ * @param instead - what signs in, in place of a password.
+ */
+function serverProblem(text: string, instead: string): string | undefined {
   // URLs drop some of these characters and read others as a slash; a reader of the text sees another host.
   if (/[\\\s\p{Cc}]/u.test(text))
     return "must not contain a backslash, a space or a line end; write it as https://HOST:PORT";
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return undefined;
-  if (url.username !== "" || url.password !== "") return "must not contain a user name or password; use token.secret";
+  if (url.username !== "" || url.password !== "") return `must not contain a user name or password; ${instead}`;
   if (url.search !== "" || url.hash !== "")
     return "must not have a query or a fragment, which requests would not send; remove it";
   return undefined;
+}
+
+const overrideForm = "https://prod-1.eks.corp.example or https://10.20.0.1:8443";
+const ownName = "ABCDEF0123.gr7.eu-west-1.eks.amazonaws.com";
+
+/** Another address of the API server than EKS names. It has no `caData`: the token goes to whom EKS vouches for only. */
+const endpointOverride = z.strictObject({
+  server: z
+    .url({ protocol: /^https$/, error: `must be an https URL with a host and perhaps a port, such as ${overrideForm}` })
+    .max(2048, "must have at most 2048 characters")
+    .superRefine((text, context) => {
+      const message = serverProblem(text, "Starling signs in by IAM") ?? pathProblem(text);
+      if (message !== undefined) context.addIssue({ code: "custom", message, params: hiddenValue });
+    }),
+  tlsServerName: boundedText(253)
+    .regex(
+      /^(?![\d.]+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i,
+      `must be a name in the certificate of the API server, such as ${ownName}: no URL, no address and no wildcard; or leave it out for the host that EKS names`,
+    )
+    .optional(),
+});
+export type EndpointOverride = z.infer<typeof endpointOverride>;
+
+/** No API server of EKS is below a path. */
+function pathProblem(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.pathname === "/" && url.port !== "0")) return undefined;
+  const what = url.port === "0" ? "must not have the port 0" : "must not have a path, because the API server has none";
+  return `${what}; write ${overrideForm}`;
 }
 
 const eksSchema = z.strictObject({
@@ -51,6 +83,7 @@ const eksSchema = z.strictObject({
     (text) => parseEksArn(text) !== undefined,
     "must be the ARN of an EKS cluster such as arn:aws:eks:eu-west-1:111122223333:cluster/prod-1",
   ),
+  endpointOverride: endpointOverride.optional(),
 });
 
 export const eksRoleSchema = z.strictObject({

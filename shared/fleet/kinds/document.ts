@@ -125,7 +125,13 @@ const notAuthorField = /^spec\.rollout\.stages\[\d+\]\.before\[\d+\]\.approval\.
 const notAuthorRemedy =
   "is nothing that Starling can check: it does not know which role wrote a commit; remove it, and name in `by` only roles that no author has";
 
+/** `endpoint` has this field, and kubeconfigs have it beside the server. */
+const overrideAuthority = "spec.eks.endpointOverride.caData";
+const overrideAuthorityRemedy =
+  "is EKS' to say: with another authority, a Cluster could have the token sent to another server; remove it, and let the address lead to the API server itself, without a proxy that ends TLS";
+
 function remedyOf(field: string, kind: WritableKind): string | undefined {
+  if (field === overrideAuthority) return overrideAuthorityRemedy;
   if (externalIdFields.has(field)) return externalIdRemedy(kind);
   return notAuthorField.test(field) ? notAuthorRemedy : undefined;
 }

@@ -11,6 +11,11 @@ const meanings: Readonly<Record<string, string>> = {
   "Cluster.spec.access.zone": "the zone whose workers reach the cluster; left out: `home`",
   "Cluster.spec.eks": "exactly one of eks and endpoint; neither for one that is discovered",
   "Cluster.spec.eks.arn": "ARN of the cluster; EKS gives its address and authority, and IAM its token",
+  "Cluster.spec.eks.endpointOverride":
+    "another address of the API server than EKS names; its authority stays that of EKS",
+  "Cluster.spec.eks.endpointOverride.server": "https URL with a host and perhaps a port",
+  "Cluster.spec.eks.endpointOverride.tlsServerName":
+    "name in the certificate of the API server; left out: the host that EKS names",
   "Cluster.spec.endpoint": "exactly one of eks and endpoint: an API server by its address",
   "Cluster.spec.endpoint.caData": "PEM certificates in base64, as in a kubeconfig; left out: the public authorities",
   "Cluster.spec.endpoint.server": "https URL of the API server",

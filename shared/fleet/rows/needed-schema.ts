@@ -50,13 +50,15 @@ function hasEnd({ operations }: Pick<OwnerRow | SourceRow, "operations">): boole
 }
 
 /**
- * The schema of the rows of a Cluster: a planner that does not know cordons would assign something to it, and a function
- * that does not know zones would wake a worker that cannot reach it.
+ * The schema of the rows of a Cluster: a planner that does not know cordons would assign something to it, a function
+ * that does not know zones would wake a worker that cannot reach it, and a worker that does not know other addresses
+ * would ask at the one that EKS names.
  */
 export function clusterSchema(row: Pick<ClusterRow, "operations" | "spec" | "discovered">): number {
   const { operations, spec, discovered } = row;
   const zone = spec.access?.zone ?? discovered?.access?.zone;
-  return operations.cordoned === undefined && zone === undefined ? rowSchema : newestRowSchema;
+  const isOld = operations.cordoned === undefined && (zone ?? spec.eks?.endpointOverride) === undefined;
+  return isOld ? rowSchema : newestRowSchema;
 }
 
 /** The schema of the row of a ClusterDiscovery: a version that does not know zones would register its clusters without. */

@@ -141,6 +141,18 @@ describe("by ARN", () => {
     expect((await add(`${arnOf("a")} --label env=prod ${full}`)).out).toContain("cluster/a unchanged");
   });
 
+  test("the command keeps the zone and the address by which a Cluster is reached", async () => {
+    const endpointOverride = { server: "https://a.eks.corp.example", tlsServerName: "kubernetes.default.svc" };
+    const role = { name: "starling/clusters/a" };
+    const spec = { eks: { arn: arnOf("a"), endpointOverride }, access: { role, zone: "home" } };
+    const document = { apiVersion: "starling.dev/v1alpha1", kind: "Cluster", metadata: { name: "a" }, spec };
+    cli.write("a.json", JSON.stringify(document));
+    await cli.run("apply -f a.json");
+    expect((await add(`${arnOf("a")} ${full}`)).out).toContain("cluster/a unchanged");
+    expect((await add(`${arnOf("a")} --label env=prod ${full}`)).out).toContain("cluster/a configured");
+    expect(await registered()).toEqual([{ name: "a", labels: { env: "prod" }, spec }]);
+  });
+
   test("-o yaml prints the documents, --dry-run asks the API, and neither writes", async () => {
     const printed = await add(`${arnOf("a")} --role starling/clusters/shared -o yaml`);
     expect(loadAll(printed.out)).toEqual([

@@ -7,9 +7,10 @@ import type { CheckedZone } from "#functions/apply/check/checked-way.ts";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
 import type { AccessEntry, EksCluster } from "#local/aws/eks/eks-register.ts";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { defaultGroup, rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
 import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
-import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import type { ClusterSpec, EndpointOverride } from "#shared/fleet/kinds/cluster.ts";
 import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -459,6 +460,79 @@ describe("in a zone", () => {
       code: "ZoneNotFound",
       message: "spec.access.zone names a zone that the installation does not have; it has home, fixed",
       remedy: "add gone to the setting zones and deploy, or correct spec.access.zone of Cluster c1",
+    });
+  });
+});
+
+describe("at another address than EKS names", () => {
+  const nobody = "https://127.0.0.1:9";
+  /** The address of EKS has a path here, unlike in AWS. */
+  const unanswered = "https://localhost:9/clusters/spoke";
+  const own = () => ({ server: new URL(connection.server).origin });
+  const spoke: CheckedZone = { own: "spoke", others: [], addresses: [], securityGroups: ["sg-0a1b2c3d4e5f60718"] };
+
+  /** The finding for the network of a cluster that EKS has at an address where nobody listens. */
+  async function networkAt(endpointOverride: EndpointOverride, zone = home, more: Partial<EksCluster> = {}) {
+    setCluster({ endpoint: unanswered, ...more });
+    const overridden = { eks: { arn, endpointOverride }, access: { ...spec.access, zone: zone.own } };
+    const links = await check(overridden, clusterRow(overridden), zone);
+    return links.find(({ link }) => link === "network");
+  }
+
+  test("the check goes there, and the link names the address and that people wrote it", async () => {
+    expect(await networkAt(own())).toEqual({
+      link: "network",
+      state: "ok",
+      value: `${connection.server} (endpointOverride)`,
+    });
+  });
+
+  test("the remedy for silence names both addresses, and what lies between the zone and the cluster", async () => {
+    const asked =
+      "spec.eks.endpointOverride.server (https://127.0.0.1:9) is asked in place of https://localhost:9/clusters/spoke";
+    expect(await networkAt({ server: nobody })).toMatchObject({
+      state: "broken",
+      code: "ECONNREFUSED",
+      value: "https://127.0.0.1:9/clusters/spoke (endpointOverride)",
+      remedy: `${asked}: correct it, or remove spec.eks.endpointOverride; the zone home reaches public addresses only: for others, name a zone in spec.access.zone`,
+    });
+    expect((await networkAt({ server: nobody }, spoke))?.remedy).toBe(
+      `${asked}: correct it, or remove spec.eks.endpointOverride; see that it leads to spoke from the zone spoke: ` +
+        "look at the route tables of the zone's subnets (setting zones, spoke), and whether its security group lets requests out: " +
+        "aws ec2 describe-security-groups --group-ids sg-0a1b2c3d4e5f60718 --query SecurityGroups[].IpPermissionsEgress",
+    );
+    expect((await networkAt({ server: nobody }, { ...home, own: "fixed" }))?.remedy).toContain(
+      "see that it leads to spoke from the zone fixed: its network is the VPC that the setting zones makes",
+    );
+  });
+
+  test("the remedy for a wrong name says which name was expected", async () => {
+    expect(await networkAt({ ...own(), tlsServerName: "api.example" })).toMatchObject({
+      state: "broken",
+      code: "ERR_TLS_CERT_ALTNAME_INVALID",
+      remedy: expect.stringContaining("its certificate is not for api.example: let the address lead to spoke itself"),
+    });
+    expect(await networkAt(own(), home, { endpoint: "https://eks.example/clusters/spoke" })).toMatchObject({
+      code: "ERR_TLS_CERT_ALTNAME_INVALID",
+      remedy: expect.stringContaining("its certificate is not for the host of https://eks.example/clusters/spoke"),
+    });
+  });
+
+  test("the remedy for a server by another authority is a way without a proxy that ends TLS", async () => {
+    const { cert } = await createTlsCertificate();
+    const caData = Buffer.from(cert).toString("base64");
+    expect(await networkAt(own(), home, { caData })).toMatchObject({
+      state: "broken",
+      remedy: expect.stringContaining("another server than spoke answers there: let it lead to the API server itself"),
+    });
+  });
+
+  test("an address that no cluster has is refused with the address", async () => {
+    expect(await networkAt({ server: "https://169.254.169.254" })).toMatchObject({
+      state: "broken",
+      code: "AddressRefused",
+      message: expect.stringContaining("169.254.169.254 is a link-local or reserved address"),
+      remedy: expect.stringContaining("spec.eks.endpointOverride.server (https://169.254.169.254) is asked"),
     });
   });
 });

@@ -135,6 +135,18 @@ test("the zone that people write for a cluster goes before the one of its VPC", 
   expect(await world.cluster("a")).toMatchObject({ spec, discovered: { access: { role, zone: "spoke" } } });
 });
 
+test("the address that people write for a cluster stays when it is scanned again, and goes with the zone of its VPC", async () => {
+  await discoverBy({ role, zonesByVpc: { [inSpoke]: "spoke" } });
+  await world.scan("apps");
+  const { uid } = (await world.fleet())[0] ?? {};
+  const spec = { eks: { arn: arnOf("a", account), endpointOverride: { server: "https://a.eks.corp.example" } } };
+  await world.apply({ apiVersion: "starling.dev/v1alpha1", kind: "Cluster", metadata: { name: "a" }, spec });
+  world.pass(30);
+  await world.scan("apps");
+  expect(await world.cluster("a")).toMatchObject({ spec, schema: newestRowSchema, discovered: { access: { role } } });
+  expect((await world.fleet())[0]).toMatchObject({ zone: "spoke", arn: spec.eks.arn, uid });
+});
+
 test("zones that the installation lacks are refused with the field, the value and the remedy", async () => {
   await expect(discoverBy({ zone: "spok", zonesByVpc: { [inSpoke]: "lab", [inFixed]: "home" } })).rejects.toMatchObject(
     {

@@ -51,6 +51,15 @@ describe("the description of a cluster", () => {
       "EKS:         arn:aws:eks:eu-west-1:111122223333:cluster/c1\nRole:        starling/clusters/apply\nExternal id: starling.111122223333.eu-west-1/c1\nIdentity:    ",
     ],
     [
+      {
+        eks: {
+          arn: "arn:aws:eks:eu-west-1:111122223333:cluster/c1",
+          endpointOverride: { server: "https://c1.eks.corp.example" },
+        },
+      },
+      "Server:      https://c1.eks.corp.example (in place of EKS' own)\n",
+    ],
+    [
       { endpoint: { server: "https://10.0.0.1", token: { secret: "starling/clusters/c1" } } },
       "Server:      https://10.0.0.1\nToken:       secret starling/clusters/c1\nIdentity:    ",
     ],

@@ -398,6 +398,45 @@ describe("an invalid document", () => {
       [expect.stringMatching(/^spec: needs exactly one of eks or endpoint \(got /)],
     ],
     [
+      "another address by http, with a password",
+      cluster({ eks: { ...eks, endpointOverride: { server: "http://admin:hunter2@10.0.0.1" } } }),
+      [expect.not.stringContaining("hunter2")],
+    ],
+    [
+      "another address with a password",
+      cluster({ eks: { ...eks, endpointOverride: { server: "https:/admin:hunter2@10.0.0.1" } } }),
+      ["spec.eks.endpointOverride.server: must not contain a user name or password; Starling signs in by IAM"],
+    ],
+    [
+      "another address with a path and a backslash",
+      cluster({ eks: { ...eks, endpointOverride: { server: "https://10.0.0.1\\@evil.example" } } }),
+      [
+        "spec.eks.endpointOverride.server: must not contain a backslash, a space or a line end; write it as https://HOST:PORT",
+      ],
+    ],
+    [
+      "another address without a server",
+      cluster({ eks: { ...eks, endpointOverride: {} } }),
+      [expect.stringMatching(/^spec\.eks\.endpointOverride\.server: is required/)],
+    ],
+    [
+      "another address with an authority",
+      cluster({ eks: { ...eks, endpointOverride: { server: "https://10.0.0.1", caData: "aGVsbG8=" } } }),
+      [
+        "spec.eks.endpointOverride.caData: is EKS' to say: with another authority, a Cluster could have the token sent to another server; remove it, and let the address lead to the API server itself, without a proxy that ends TLS",
+      ],
+    ],
+    [
+      "another address with a field in the wrong case",
+      cluster({ eks: { ...eks, endpointOverride: { server: "https://10.0.0.1", tlsServername: "a" } } }),
+      [expect.stringContaining("did you mean tlsServerName?")],
+    ],
+    [
+      "another address without its cluster",
+      cluster({ eks: { endpointOverride: { server: "https://10.0.0.1" } } }),
+      [expect.stringMatching(/^spec\.eks\.arn: is required/)],
+    ],
+    [
       "an ARN of another resource",
       cluster({ eks: { arn: "arn:aws:iam::111122223333:role/a" } }),
       [

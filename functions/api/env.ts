@@ -14,6 +14,8 @@ export const apiEnv = z.object({
   STARLING_QUEUE_APPLY: z.url(),
   /** Queues of the zones besides `home`: `fixed=https://...,spoke=https://...`. Absent where there are none. */
   STARLING_ZONE_QUEUES: z.string().min(1).optional(),
+  /** Patterns of the names of clusters that zones serve: `spoke=eu-*+fra-1`. Absent where each zone serves every name. */
+  STARLING_ZONE_CLUSTERS: z.string().min(1).optional(),
   /** The fixed addresses of these zones: `fixed=192.0.2.1+192.0.2.2,spoke=`. */
   STARLING_ZONE_ADDRESSES: z.string().min(1).optional(),
   /** Dead-letter queues, whose messages are counted. */

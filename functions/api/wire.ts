@@ -38,6 +38,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     zones: new Set(zones.keys()),
     servedNames: served,
     zoneNetworks: parseZoneAddresses(env.STARLING_ZONE_ADDRESSES),
+    resolveZone: env.STARLING_RESOLVE_ZONE,
     clock,
     ids: randomIds,
     log: powertoolsLog("api", output),

@@ -44,6 +44,8 @@ export interface ApiPorts {
   readonly servedNames?: ServedNames | undefined;
   /** The same zones with their networks. */
   readonly zoneNetworks?: readonly ZoneObject[] | undefined;
+  /** The zone from which Sources are read; absent where nothing knows it. */
+  readonly resolveZone?: string | undefined;
   readonly account: AccountReader;
   readonly own: OwnParts;
 }

@@ -1,6 +1,7 @@
 import { Annotations } from "aws-cdk-lib";
 import type { IConstruct } from "constructs";
 import type { Settings } from "#infra/settings.ts";
+import { isElsewhere } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 
@@ -8,6 +9,14 @@ import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 export type Bounds = Readonly<Record<Queue, number>>;
 /** The same for the two queues that each zone has. */
 export type WorkerBounds = Pick<Bounds, (typeof ofEachZone)[number]>;
+
+/** The workers of a zone in another account or region, which has a quota of its own. */
+export interface ZoneConcurrency {
+  readonly zone: string;
+  readonly clusters: number;
+  readonly quota: number;
+  readonly quotaToAskFor: number;
+}
 
 /** The concurrency of the functions, and the quota of the account. The operator sets both. */
 export interface Concurrency {
@@ -22,7 +31,9 @@ export interface Concurrency {
   readonly quota: number;
   /** The quota that a fleet of this size needs. */
   readonly quotaToAskFor: number;
-  /** The queues of all zones with this quota, and with the quota that the fleet needs. */
+  /** The zones in other accounts and regions, whose workers take nothing of this quota. */
+  readonly elsewhere: readonly ZoneConcurrency[];
+  /** The queues of the zones of this account and region with this quota, and with the quota that the fleet needs. */
   readonly lanes: Record<"now" | "then", readonly BoundLane[]>;
 }
 
@@ -64,6 +75,9 @@ type Queue = keyof typeof desired;
 const queues = Object.keys(desired) as readonly Queue[];
 const ofEachZone = ["apply", "applySlow"] as const satisfies readonly Queue[];
 
+/** The quota of a new account. */
+const defaultQuota = 10;
+
 /** Concurrency for `api`, `webhook`, `tick` and `discover` together. A burst of requests may take more for a moment. */
 const sparedForHttp = 10;
 
@@ -81,12 +95,19 @@ type ConcurrencySettings = Pick<Settings, "clusters" | "concurrency" | "zones" |
 /** @throws Error with what to do when the queues with a set bound need more than the account has. */
 export function concurrency(settings: ConcurrencySettings): Concurrency {
   const { clusters, concurrency: quota } = settings;
-  const lanes = lanesOf(settings);
+  const all = lanesOf(settings);
+  const zonesElsewhere = settings.zones.filter(isElsewhere);
+  const lanesOfZone = (zone: string) => all.filter((lane) => lane.zone === zone);
+  const lanes = all.filter(({ zone }) => zonesElsewhere.every(({ name }) => name !== zone));
   const now = boundsFor(lanes, quota - sparedForHttp);
   const then = boundsFor(lanes, Number.POSITIVE_INFINITY);
   refuseTooMuch(now, quota);
+  const bound = [
+    ...now,
+    ...zonesElsewhere.flatMap(({ name, concurrency: own = defaultQuota }) => boundsFor(lanesOfZone(name), own)),
+  ];
   const boundsOf = <Q extends Queue>(zone: string, of: readonly Q[]) =>
-    Object.fromEntries(of.map((queue) => [queue, boundOf(now, { queue, zone })])) as Record<Q, number>;
+    Object.fromEntries(of.map((queue) => [queue, boundOf(bound, { queue, zone })])) as Record<Q, number>;
   return {
     bounds: boundsOf(homeZone, queues),
     boundsOfZone: (zone) => boundsOf(zone, ofEachZone),
@@ -94,6 +115,12 @@ export function concurrency(settings: ConcurrencySettings): Concurrency {
     clusters,
     quota,
     quotaToAskFor: Math.max(taken(then) + sparedForHttp, unreservedAtLeast + tickAtOnce),
+    elsewhere: zonesElsewhere.map(({ name, concurrency: own = defaultQuota }) => ({
+      zone: name,
+      clusters: Math.max(...lanesOfZone(name).map((lane) => lane.clusters)),
+      quota: own,
+      quotaToAskFor: taken(boundsFor(lanesOfZone(name), Number.POSITIVE_INFINITY)),
+    })),
     lanes: { now, then },
   };
 }
@@ -181,4 +208,16 @@ export function sayWhichQuota(scope: IConstruct, concurrency: Concurrency): void
   const remedy = "request them (Service Quotas, Lambda, L-B99A9384), then raise setting concurrency";
   const reported = quota >= quotaToAskFor ? `${needs}; ${enough}` : `${needs}, but ${enough}: ${lacking}; ${remedy}`;
   Annotations.of(scope).addInfoV2("starling:concurrency", reported);
+}
+
+/** Prints the quota that the workers of a zone need in their account and region. */
+export function sayWhichQuotaOfZone(
+  scope: IConstruct,
+  { zone, clusters, quota, quotaToAskFor }: ZoneConcurrency,
+): void {
+  const needs = `${clusters} clusters of zone ${zone} need ${quotaToAskFor} concurrent executions of Lambda in its account and region`;
+  const has = `it has ${quota} (field concurrency of the zone)`;
+  const remedy = "request them there (Service Quotas, Lambda, L-B99A9384), then raise the field";
+  const reported = quota >= quotaToAskFor ? `${needs}; ${has}` : `${needs}, but ${has}; ${remedy}`;
+  Annotations.of(scope).addInfoV2("starling:zoneConcurrency", reported);
 }

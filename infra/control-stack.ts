@@ -5,10 +5,10 @@ import { type Concurrency, sayWhichQuota } from "#infra/concurrency.ts";
 import { AlarmReceivers } from "#infra/constructs/alarm-receivers.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { existingState } from "#infra/existing-state.ts";
-import { sayWhatIsNotReached } from "#infra/resolve-zone.ts";
 import type { Settings } from "#infra/settings.ts";
 import type { StateStack } from "#infra/state-stack.ts";
 import { Wiring } from "#infra/wiring.ts";
+import { zonesElsewhere } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
 
@@ -53,10 +53,10 @@ export class ControlStack extends Stack {
       guard,
       personalRoles,
       zones,
+      zonesElsewhere: zonesElsewhere(settings),
       ...(name === undefined || certificateArn === undefined ? {} : { domain: { name, certificateArn } }),
       ...defined({
         gitCa,
-        resolveZone: settings.resolveZone,
         applyRoleArn: applyRole,
         discoverRoleArn: discoverRole,
       }),
@@ -65,7 +65,6 @@ export class ControlStack extends Stack {
     new AlarmReceivers(this, "AlarmReceivers", receivers).hearOf(this);
     sayWhichAccounts(this, clusterRoles);
     sayWhichQuota(this, concurrency);
-    sayWhatIsNotReached(this, settings);
     const { apiUrl, webhookUrl, dashboards, caller, discoverRoleArn, policies } = wiring;
     this.apiUrl = apiUrl;
     this.webhookUrl = webhookUrl;

@@ -6,3 +6,4 @@ export {
 } from "#infra/constructs/starling-discovery-access.ts";
 export type { StarlingSettings } from "#infra/settings.ts";
 export { Starling, type StarlingProps } from "#infra/starling.ts";
+export { StarlingZone, type StarlingZoneProps } from "#infra/starling-zone.ts";

@@ -2,8 +2,14 @@
 import { Token } from "aws-cdk-lib";
 import * as z from "zod";
 import { readGitCa } from "#infra/git-ca.ts";
-import { refuseResolveZone } from "#infra/resolve-zone.ts";
-import { refuseTooManyClusters, zoneProblem, zonesSchema } from "#infra/zone-settings.ts";
+import {
+  homeForm,
+  homeSchema,
+  refuseTooManyClusters,
+  zoneProblem,
+  zonesElsewhere,
+  zonesSchema,
+} from "#infra/zone-settings.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { guardAsJson, guardSchema } from "#shared/fleet/kinds/guard-spec.ts";
 import { defaultPersonalRoles } from "#shared/fleet/rollout/approval.ts";
@@ -114,13 +120,8 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "list",
       desired: "host names, addresses and ranges, separated by commas, such as git.corp.example,10.20.0.0/16",
-      does: "Private hosts and address ranges from which Starling may fetch Sources, and the keys of issuers for Receivers. Public hosts need no entry. It needs `resolveZone`: without a zone, the functions that fetch run outside of every VPC and reach no private address, and the synthesis warns.",
+      does: "Private hosts and address ranges from which Starling may fetch Sources, and the keys of issuers for Receivers. Public hosts need no entry. In AWS the functions that fetch run outside of every VPC, so that the setting opens only what is reached from there.",
     }),
-  resolveZone: z.string().min(1).optional().register(settingRows, {
-    type: "name",
-    desired: "the name of a zone of setting zones, such as private",
-    does: "Zone of `zones` from whose network Sources, and the keys of issuers for Receivers, are read ([Read Sources in a private network](tasks/read-private-sources.md)). Default: outside of every VPC.",
-  }),
   sourceBuckets: z
     .union([z.array(z.string()), z.string().transform((text) => text.split(","))])
     .transform((entries) => entries.map((each) => each.trim()))
@@ -240,6 +241,11 @@ export const settingsSchema = z.strictObject({
     desired: "a list of zones as JSON",
     does: "Places besides `home` from which clusters are reached ([Zones](zones.md)): each has workers of its own in a network. `vpc` makes a network with fixed addresses, `subnets` with `securityGroups` uses an existing one.",
   }),
+  home: homeSchema.optional().register(settingRows, {
+    type: "object",
+    desired: homeForm,
+    does: "Account, region, table and bucket of the installation, for zones in other accounts and regions ([Clusters in other accounts and regions](tasks/zones-in-other-accounts.md)). Needed only with such zones.",
+  }),
   alarmTopicArn: nameOf(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/)
     .optional()
     .register(settingRows, {
@@ -266,7 +272,8 @@ export function readSettings(given: Readonly<Record<string, unknown>>): Settings
   const result = settingsSchema.safeParse(given);
   if (result.success) {
     refuseTooManyClusters(result.data.zones, result.data.clusters);
-    refuseResolveZone(result.data);
+    refuseOtherState(result.data);
+    zonesElsewhere(result.data);
     return refuseForeignGrant(refuseOwnBucket(refuseHalfADomain(result.data)));
   }
   const problems = result.error.issues.flatMap((issue) =>
@@ -283,6 +290,18 @@ function refuseHalfADomain(settings: Settings): Settings {
   if ((domain === undefined) === (domainCertificate === undefined)) return settings;
   const [has, lacks] = domain === undefined ? ["domainCertificate", "domain"] : ["domain", "domainCertificate"];
   throw new Error(`setting ${has} requires setting ${lacks}; set both, or neither`);
+}
+
+/** The zones elsewhere work on the table and the bucket of the functions. */
+function refuseOtherState({ home, table, bucket }: Settings): void {
+  const named = { table: table?.split(":table/").at(-1), bucket };
+  for (const field of ["table", "bucket"] as const) {
+    const used = named[field];
+    if (home === undefined || used === undefined || Token.isUnresolved(used) || used === home[field]) continue;
+    throw new Error(
+      `setting home has ${field} ${home[field]}, but setting ${field} is ${used}; name the same ${field} in both`,
+    );
+  }
 }
 
 /** Starling's bucket holds the artifacts of all namespaces. */

@@ -5,7 +5,7 @@ import { readSettings } from "#infra/settings.ts";
 import { type StarlingStacks, starlingStacks } from "#infra/starling.ts";
 
 /**
- * The app with its two stacks, without an account and a region.
+ * The app with its two stacks, without an account and a region, and with the stacks of zones in other accounts and regions.
  * @throws Error that names each invalid setting and the expected value: see settings.ts.
  */
 export function starlingApp(props?: AppProps): StarlingStacks & { readonly app: App } {

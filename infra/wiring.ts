@@ -45,10 +45,11 @@ import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { TickWatch } from "#infra/constructs/tick-watch.ts";
 import { Watch } from "#infra/constructs/watch.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
+import { ZoneAccess } from "#infra/constructs/zone-access.ts";
 import { ZoneNetwork } from "#infra/constructs/zone-network.ts";
 import { ZoneWatch } from "#infra/constructs/zone-watch.ts";
 import { fleetAccess, ZoneQueues, ZoneWorkers } from "#infra/constructs/zone-workers.ts";
-import type { ZoneSetting } from "#infra/zone-settings.ts";
+import { isElsewhere, type Place, type ZoneSetting } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
@@ -95,8 +96,6 @@ export interface WiringProps {
   readonly eventBus: string;
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];
-  /** The zone from whose network Sources are read. Absent: outside of every VPC. */
-  readonly resolveZone?: string;
   /** Buckets that Sources may read, as in the setting. */
   readonly sourceBuckets: readonly string[];
   /** The guard of groups that have none of their own. */
@@ -105,6 +104,8 @@ export interface WiringProps {
   readonly personalRoles: readonly string[];
   /** The zones besides `home`. */
   readonly zones: readonly ZoneSetting[];
+  /** Those of them that are in other accounts and regions, with stacks of their own. */
+  readonly zonesElsewhere: readonly (ZoneSetting & Place)[];
   readonly domain?: ApiEntryProps["domain"];
   /** PEM certificates to trust for git in addition to the public authorities. */
   readonly gitCa?: string;
@@ -154,17 +155,25 @@ export class Wiring extends Construct {
     const ofHome = new ZoneQueues(this, homeZone);
     const { toApply, toApplySlow } = ofHome;
     const toReport = new WorkQueue(this, "ToReport", { functionTimeout: Duration.minutes(1) });
-    const zones = props.zones.map((setting) => {
-      const { name: zone } = setting;
-      const place = new Construct(this, `Zone-${zone}`);
-      return {
-        setting,
-        place,
-        network: new ZoneNetwork(place, "Network", setting),
-        queues: new ZoneQueues(place, zone),
-      };
+    const zones = props.zones
+      .filter((setting) => !isElsewhere(setting))
+      .map((setting) => {
+        const { name: zone } = setting;
+        const place = new Construct(this, `Zone-${zone}`);
+        return {
+          setting,
+          place,
+          network: new ZoneNetwork(place, "Network", setting),
+          queues: new ZoneQueues(place, zone),
+        };
+      });
+    const hasZones = props.zones.length > 0;
+    const fleetParts = { table, blobs, toRender, toReport, hasZones };
+    const remotes = props.zonesElsewhere.map((zone) => {
+      const place = new Construct(this, `Zone-${zone.name}`);
+      return new ZoneAccess(place, "Access", { installation, zone, fleet: fleetAccess(zone, fleetParts) });
     });
-    const ofZones = zones.length === 0 ? [] : [partitions.zones];
+    const ofZones = hasZones ? [partitions.zones] : [];
     const zoneVpcs = props.zones.flatMap(({ name, vpcs = [] }) => vpcs.map((vpc) => `${vpc}=${name}`));
     // By the names of their functions and queues, which `home` has without a zone.
     const queuesOfZones = Object.fromEntries(
@@ -174,14 +183,26 @@ export class Wiring extends Construct {
       ]),
     );
     const lettersOfZones = mapValues(queuesOfZones, ({ deadLetters }) => deadLetters);
-    const toZones =
-      zones.length === 0
-        ? {}
-        : {
-            STARLING_ZONE_QUEUES: queuesOf(
-              Object.fromEntries(zones.map(({ setting: { name }, queues }) => [name, queues.toApply.queue])),
-            ),
-          };
+    const lettersElsewhere = Object.fromEntries(
+      remotes.flatMap(({ zone, letters }) => [
+        [`apply-${zone}`, letters.common],
+        [`applySlow-${zone}`, letters.slow],
+      ]),
+    );
+    const toZones = hasZones
+      ? {
+          STARLING_ZONE_QUEUES: queuesOf(
+            Object.fromEntries([
+              ...zones.map(({ setting: { name }, queues }) => [name, queues.toApply.queue]),
+              ...remotes.map(({ zone, toApply }) => [zone, toApply]),
+            ]),
+          ),
+        }
+      : {};
+    const namesOfZones = props.zones.flatMap(({ name, clusterNames = [] }) =>
+      clusterNames.length === 0 ? [] : [`${name}=${clusterNames.join("+")}`],
+    );
+    const servedByZones = namesOfZones.length === 0 ? {} : { STARLING_ZONE_CLUSTERS: plain(namesOfZones.join(",")) };
 
     /** The log group of every function, filled when all functions exist. */
     const logNames: Record<string, Named> = {};
@@ -196,7 +217,7 @@ export class Wiring extends Construct {
           read: [
             ...objects,
             ...listed,
-            ...(zones.length === 0 ? [] : [partitions.fleet]),
+            ...(hasZones ? [partitions.fleet] : []),
             partitions.clusters,
             partitions.rollouts,
             partitions.renderings,
@@ -231,12 +252,6 @@ export class Wiring extends Construct {
       ...defined({ reservedConcurrency: reservedForTick }),
     });
     const everyMinute = new EveryMinute(this, "EveryMinute", tick.lambda);
-
-    // Hosts that people name are asked from here: those of Sources, and issuers of tokens.
-    const readFrom = plain(props.resolveZone ?? homeZone);
-    const reading = defined({
-      network: zones.find(({ setting: { name } }) => name === props.resolveZone)?.network.network,
-    });
 
     // people, CI -> api
     const api = new StarlingFunction(this, "Api", {
@@ -294,14 +309,16 @@ export class Wiring extends Construct {
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
         ...toZones,
-        ...(zones.length === 0
-          ? {}
-          : {
-              STARLING_ZONE_ADDRESSES: zoneAddresses(
-                zones.map(({ setting: { name }, network: { addresses } }) => ({ name, addresses })),
-              ),
-            }),
-        STARLING_RESOLVE_ZONE: readFrom,
+        ...(hasZones
+          ? {
+              STARLING_ZONE_ADDRESSES: zoneAddresses([
+                ...zones.map(({ setting: { name }, network: { addresses } }) => ({ name, addresses })),
+                // The addresses of zones elsewhere are outputs of their own stacks.
+                ...remotes.map(({ zone }) => ({ name: zone, addresses: [] })),
+              ]),
+            }
+          : {}),
+        ...servedByZones,
         STARLING_LOG_GROUPS: logsOf(logNames),
         STARLING_INSTALLATION: plain(installationId),
         // For the state of the installation itself: starling doctor.
@@ -312,7 +329,9 @@ export class Wiring extends Construct {
         STARLING_DEAD_QUEUE_APPLY_SLOW: queueLengthOf(toApplySlow.deadLetters),
         STARLING_DEAD_QUEUE_REPORT: queueLengthOf(toReport.deadLetters),
         STARLING_DEAD_QUEUE_TICK: queueLengthOf(everyMinute.deadLetters),
-        ...(zones.length === 0 ? {} : { STARLING_DEAD_QUEUES_OF_ZONES: queueLengthsOf(lettersOfZones) }),
+        ...(hasZones
+          ? { STARLING_DEAD_QUEUES_OF_ZONES: queueLengthsOf({ ...lettersOfZones, ...lettersElsewhere }) }
+          : {}),
         STARLING_WEBHOOK_SECRET: secretDescriptionOf(props.webhookSecretArn),
         STARLING_TICK_FUNCTION: plain(tick.lambda.functionName),
         STARLING_GUARD: guard,
@@ -331,7 +350,6 @@ export class Wiring extends Construct {
 
     const gitCa = props.gitCa === undefined ? undefined : new GitCaLayer(this, "GitCa", props.gitCa);
     const privateHosts = {
-      STARLING_RESOLVE_ZONE: readFrom,
       ...(props.gitAllow.length === 0 ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow.join(",")) }),
       ...(gitCa === undefined ? {} : { STARLING_GIT_CA_FILE: plain(gitCa.file) }),
     };
@@ -360,7 +378,6 @@ export class Wiring extends Construct {
       timeout: Duration.seconds(10),
       memoryMiB: 512,
       ...defined({ layer: gitCa?.layer }),
-      ...reading,
     });
     new RepositoryEvents(this, "RepositoryEvents", webhook.lambda);
     const entry = new ApiEntry(this, "ApiEntry", {
@@ -401,6 +418,7 @@ export class Wiring extends Construct {
         STARLING_REGION: plain(Aws.REGION),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         ...(zoneVpcs.length === 0 ? {} : { STARLING_ZONE_VPCS: plain(zoneVpcs.join(",")) }),
+        ...servedByZones,
       },
       namedByRows: [assumeDiscoveryRoles(installation, props.clusterRoles)],
       trustedRole: defined({ arn: props.discoverRoleArn }),
@@ -451,7 +469,6 @@ export class Wiring extends Construct {
       timeout: toResolve.functionTimeout,
       memoryMiB: 2048,
       inMessageCircle: true,
-      ...reading,
     });
     this.resolveRoleArn = resolve.roleArn;
     resolve.workOn(toResolve, { batchSize: 1, maxConcurrency: bounds.resolve });
@@ -556,32 +573,34 @@ export class Wiring extends Construct {
     render.workOn(toRender, { batchSize: 1, maxConcurrency: bounds.render });
 
     // rollout -> apply: one cluster's worker, of which each zone has its own
-    const fleetParts = { table, blobs, toRender, toReport, hasZones: zones.length > 0 };
-    const ofEachZone = (zone: string) => ({
-      ...{ zone, installation, installationId, clusterRoles: props.clusterRoles },
-      bounds: props.concurrency.boundsOfZone(zone),
+    const ofEachZone = (zone: Pick<ZoneSetting, "name" | "clusterNames">) => ({
+      ...{ zone: zone.name, installation, installationId, clusterRoles: props.clusterRoles },
+      bounds: props.concurrency.boundsOfZone(zone.name),
       fleet: fleetAccess(zone, fleetParts),
     });
     const apply = new ZoneWorkers(this, {
-      ...ofEachZone(homeZone),
+      ...ofEachZone({ name: homeZone }),
       queues: ofHome,
       others: props.zones.map(({ name }) => name),
       trustedRole: defined({ arn: props.applyRoleArn }),
     });
     const zoneWorkers = zones.map(({ setting, place, network: { network, addresses }, queues }) => {
       const worker = new ZoneWorkers(place, {
-        ...ofEachZone(setting.name),
+        ...ofEachZone(setting),
         ...{ queues, network, addresses, trustedRole: {} },
         ...defined({ securityGroups: setting.securityGroups }),
       });
       return { name: setting.name, queues, worker, addresses };
     });
-    this.zones = zoneWorkers.map(({ name, worker, addresses }) => ({
-      name,
-      outputs: name.replace(/(^|-)(.)/g, (_, _dash, letter: string) => letter.toUpperCase()),
-      roleArn: worker.roleArn,
-      addresses,
-    }));
+    const outputsOf = (name: string) => name.replace(/(^|-)(.)/g, (_, _dash, letter: string) => letter.toUpperCase());
+    this.zones = [
+      ...zoneWorkers.map(({ name, worker, addresses }) => ({
+        ...{ name, outputs: outputsOf(name), roleArn: worker.roleArn, addresses },
+      })),
+      ...remotes.map(({ zone, workerRoleArn }) => ({
+        ...{ name: zone, outputs: outputsOf(zone), roleArn: workerRoleArn, addresses: [] },
+      })),
+    ];
     this.discoverRoleArn = discover.roleArn;
     this.caller = { roleArn: apply.roleArn, externalId: externalIdOf(installationId, "<name of the Cluster>") };
 

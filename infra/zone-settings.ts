@@ -2,6 +2,7 @@
 import { Token } from "aws-cdk-lib";
 import * as z from "zod";
 import { nearestName } from "#shared/base/nearest-name.ts";
+import { clusterPattern } from "#shared/fleet/kinds/cluster-pattern.ts";
 import { homeZone, zoneName } from "#shared/fleet/kinds/zone-name.ts";
 
 /**
@@ -51,6 +52,16 @@ const zoneForm =
   'an object such as {"name": "fixed", "vpc": {}} or {"name": "spoke", "subnets": ["subnet-0a1b2c3d4e5f60718"], "securityGroups": ["sg-0a1b2c3d4e5f60718"]}';
 const nameForm = `a name of at most 18 small letters, digits and dashes, a letter first and no dash last, and not ${homeZone}, which every installation has`;
 
+const accountForm = 'an account id of 12 digits as a text, such as "444455556666"';
+const regionForm = "a region, such as eu-west-1";
+const namesForm =
+  'a list of 1 to 10 patterns of the names of Clusters, each once, such as ["eu-*"], with * for any part of a name: small letters, digits and dashes';
+const quotaForm = "a whole number of executions from 4 to 999999, or no value (10)";
+const topicForm = "the ARN of an SNS topic, such as arn:aws:sns:eu-west-1:444455556666:on-call";
+
+const account = z.string(accountForm).regex(/^\d{12}$/, accountForm);
+const region = z.string(regionForm).regex(/^[a-z]{2,}(-[a-z]+)+-\d{1,2}$/, regionForm);
+
 const zone = z
   .strictObject(
     {
@@ -60,6 +71,24 @@ const zone = z
         .refine((name) => name !== homeZone, nameForm),
       /** How many clusters of the fleet it reaches. */
       clusters: z.int(clusterCount).min(1, clusterCount).max(999_999, clusterCount).optional(),
+      /** The account and the region of a zone that is elsewhere. One of them is enough. */
+      account: account.optional(),
+      region: region.optional(),
+      /** Patterns of the names of the clusters that the zone may serve. */
+      clusterNames: z
+        .array(z.string(namesForm), namesForm)
+        .min(1, namesForm)
+        .max(10, namesForm)
+        .refine((names) => names.every((each) => clusterPattern.safeParse(each).success), namesForm)
+        .refine((names) => new Set(names).size === names.length, namesForm)
+        .optional(),
+      /** Lambda's quota of the account and region of a zone that is elsewhere, or the zone's part of it. */
+      concurrency: z.int(quotaForm).min(4, quotaForm).max(999_999, quotaForm).optional(),
+      /** Topic of the region of a zone that is elsewhere, for the zone's alarm. */
+      alarmTopicArn: z
+        .string(topicForm)
+        .regex(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/, topicForm)
+        .optional(),
       /** A new VPC with private subnets, and with NAT gateways whose addresses are fixed. */
       vpc: newNetwork.optional(),
       /** Existing subnets, with security groups of their VPC. */
@@ -70,10 +99,23 @@ const zone = z
     },
     zoneForm,
   )
-  .superRefine(({ vpc, subnets, securityGroups }, context) => {
+  .superRefine((each, context) => {
+    const { vpc, subnets, securityGroups, clusterNames, concurrency, alarmTopicArn } = each;
     const refuse = (path: readonly string[], message: string) =>
       context.addIssue({ code: "custom", path: [...path], message, params: { whole: true } });
-    if (vpc === undefined && subnets === undefined)
+    const isRemote = isElsewhere(each);
+    if (isRemote && clusterNames === undefined)
+      refuse(
+        ["clusterNames"],
+        `is missing beside account or region; add ${namesForm}: the zone may read and write what belongs to these clusters only`,
+      );
+    for (const [field, value] of Object.entries({ concurrency, alarmTopicArn }))
+      if (!isRemote && value !== undefined)
+        refuse(
+          [field],
+          `is ${value}, and only a zone with account or region has its own; leave it out, or use setting ${field}`,
+        );
+    if (!isRemote && vpc === undefined && subnets === undefined)
       refuse([], "has no network; add vpc (a new network, such as {}) or subnets (existing ones)");
     if (vpc !== undefined && subnets !== undefined)
       refuse(["subnets"], "stands beside vpc, which makes subnets of its own; leave one of them out");
@@ -144,6 +186,100 @@ export const zonesSchema = z
   .pipe(zoneList);
 
 export type ZoneSetting = z.output<typeof zone>;
+
+/** A zone of another account or region, which has a stack of its own there. */
+export function isElsewhere({ account, region }: Pick<ZoneSetting, "account" | "region">): boolean {
+  return account !== undefined || region !== undefined;
+}
+
+const homeForm =
+  'an object such as {"account": "111122223333", "region": "eu-central-1", "table": "starling-state-Table…", "bucket": "starling-state-blobs…"}: where Starling is, and the outputs TableName and BlobsName of its state stack';
+
+const homeObject = z.strictObject(
+  {
+    account: account,
+    region: region,
+    table: z.string().regex(/^[\w.-]{3,255}$/),
+    bucket: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/),
+  },
+  homeForm,
+);
+
+/** The setting `home`, as an object or as its JSON: what zones in other accounts and regions know of the installation. */
+export const homeSchema = z
+  .custom<string | z.input<typeof homeObject>>()
+  .transform((given) => (typeof given === "string" ? parsed(given) : given))
+  .pipe(homeObject);
+
+export { homeForm };
+
+/** The knowledge of a zone elsewhere about the installation: its account and region, its table and its bucket. */
+export type HomeSetting = z.output<typeof homeObject>;
+
+/** The account and region of a zone that is elsewhere. */
+export interface Place {
+  readonly account: string;
+  readonly region: string;
+}
+
+/** The names of what belongs to a zone, by which its account and that of the installation know each other's parts. */
+export function zoneParts(installation: string, zone: string) {
+  const name = `${installation}-zone-${zone}`;
+  return { stack: name, role: name, dataRole: `${name}-data`, apply: `${name}-apply`, applySlow: `${name}-apply-slow` };
+}
+
+/** IAM's limit for the name of a role. */
+const longestRole = 64;
+
+/**
+ * The zones that are elsewhere, each with its place.
+ * @throws Error that names the zone, the field, the value and the remedy, when one of them cannot work with this installation.
+ */
+export function zonesElsewhere({
+  zones,
+  home,
+  installation,
+}: {
+  readonly zones: readonly ZoneSetting[];
+  readonly home?: HomeSetting | undefined;
+  readonly installation: string;
+}): readonly (ZoneSetting & Place)[] {
+  return zones.filter(isElsewhere).map((each) => {
+    const refuse = (text: string): never => {
+      throw new Error(`setting zones: zone ${each.name} ${text}`);
+    };
+    if (home === undefined)
+      return refuse(
+        `is in another account or region (${each.account ?? each.region}), and setting home is missing; expected ${homeForm}`,
+      );
+    const place = { account: each.account ?? home.account, region: each.region ?? home.region };
+    if (partitionOf(place.region) !== partitionOf(home.region))
+      refuse(
+        `has region ${place.region}, which is of another partition of AWS than region ${home.region} of setting home; choose a region of the same partition`,
+      );
+    if (place.account === home.account && place.region === home.region)
+      refuse(
+        `has account ${place.account} and region ${place.region}, where Starling itself is (setting home); leave account and region out`,
+      );
+    const topic = each.alarmTopicArn?.split(":")[3];
+    if (topic !== undefined && topic !== place.region)
+      refuse(
+        `has alarmTopicArn ${each.alarmTopicArn} of region ${topic}, but its alarm is in ${place.region}; name a topic of that region`,
+      );
+    const { dataRole } = zoneParts(installation, each.name);
+    if (dataRole.length > longestRole)
+      refuse(
+        `would have a role ${dataRole} of ${dataRole.length} characters, but IAM takes ${longestRole}; choose a shorter name of the zone or of the installation`,
+      );
+    return { ...each, ...place };
+  });
+}
+
+/** Regions are in several partitions, between which no role can be assumed. */
+function partitionOf(region: string): string {
+  const [partition = ""] = /^(cn|us-gov|us-iso[a-z]*|eu-isoe|eusc)-/.exec(region) ?? [];
+  return partition;
+}
 
 /** The text of a problem of the setting: the zone, the field, its value and the remedy. @param shown - writes a value. */
 export function zoneProblem(

@@ -44,8 +44,9 @@ if (functions.length === 0) {
 }
 
 let over = 0;
-for (const [id, { Properties }] of functions) {
-  const name = /^Wiring([A-Z][a-z]+)Function/.exec(id)?.[1] ?? id;
+for (const [id, { Properties, Metadata }] of functions) {
+  const folder = Metadata?.["starling:folder"] ?? id;
+  const name = `${folder[0].toUpperCase()}${folder.slice(1)}`;
   const asset = `asset.${Properties.Code.S3Key.replace(/\.zip$/, "")}`;
   const kib = Math.ceil(statSync(join(assembly, asset, "index.mjs")).size / bytesPerKib);
   const limit = limitsKib[name] ?? defaultLimitKib;

@@ -72,14 +72,13 @@ function print(session: Session, zones: readonly CountedZone[]): void {
     for (const { metadata } of zones) session.io.out(`zone/${metadata.name}\n`);
     return;
   }
-  const rows = zones.map(({ metadata, network, clusters, readsSources = false }) => [
+  const rows = zones.map(({ metadata, network, clusters }) => [
     metadata.name,
     network.type,
     network.addresses.join(",") || "-",
     String(clusters.total),
     String(clusters.unreachable),
-    readsSources ? "read" : "-",
   ]);
-  const columns = ["NAME", "NETWORK", "ADDRESSES", "CLUSTERS", "UNREACHABLE", "SOURCES"];
+  const columns = ["NAME", "NETWORK", "ADDRESSES", "CLUSTERS", "UNREACHABLE"];
   session.io.out(formatTable({ columns, rows }, tableStyle(session)));
 }

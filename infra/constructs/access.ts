@@ -79,8 +79,15 @@ function leadingKeys(
   });
 }
 
-/** Folders of the bucket; shared/fleet/blob-keys.ts defines them. */
-export type Folder = "artifacts" | "incoming" | "uploads" | "renderings" | "inventories" | "plans";
+/** Folders of the bucket; shared/fleet/blob-keys.ts defines them. Inventories have one for each cluster. */
+export type Folder =
+  | "artifacts"
+  | "incoming"
+  | "uploads"
+  | "renderings"
+  | "inventories"
+  | `inventories/${string}`
+  | "plans";
 
 export interface BlobAccess {
   readonly read?: readonly Folder[];
@@ -224,6 +231,11 @@ export function eventsTo(bus: string): Access {
     conditions: { "ForAllValues:StringEquals": { "events:source": [eventSource] } },
   });
   return { value: bus, statements: [statement] };
+}
+
+/** The right to assume one role. */
+export function assumptionOf(roleArn: string): Access {
+  return { value: roleArn, statements: [new PolicyStatement({ actions: ["sts:AssumeRole"], resources: [roleArn] })] };
 }
 
 /** The right to invoke one function. */

@@ -44,6 +44,12 @@ export interface Beside {
   readonly files: readonly string[];
 }
 
+/** @see StarlingFunctionProps.trustedRole */
+export interface TrustedRole {
+  readonly arn?: string;
+  readonly name?: string;
+}
+
 /** The place in a VPC from which a function sends its requests. */
 export interface Network {
   readonly subnetIds: readonly string[];
@@ -63,8 +69,13 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   readonly logGroup?: Named;
   readonly timeout: Duration;
   readonly memoryMiB: number;
-  /** A role that others trust. It exists already, or it is created and outlives the stack. Absent: a role of the stack. */
-  readonly trustedRole?: { readonly arn?: string };
+  /**
+   * A role that others trust. It exists already, or it is created and outlives the stack, or it is created with this name, by which
+   * others know it, and ends with the stack. Absent: a role of the stack.
+   */
+  readonly trustedRole?: TrustedRole;
+  /** The code in a bucket of the function's region. Absent: the stack brings the code. */
+  readonly codeIn?: { readonly bucket: string; readonly key: string };
   /** Concurrency that is reserved for the function, which is also its maximum. */
   readonly reservedConcurrency?: number;
   /** A package that the function loads from `node_modules` beside its bundle: its licence keeps it out of the bundle. */
@@ -165,6 +176,9 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
     if (!(defaultChild instanceof CfnFunction)) throw new Error("a NodejsFunction holds no CfnFunction");
     // The asset's name is a digest. This metadata names the function, above all for local/template/read-plan.ts.
     defaultChild.addMetadata("starling:folder", props.folder);
+    if (props.codeIn !== undefined) {
+      defaultChild.addPropertyOverride("Code", { S3Bucket: props.codeIn.bucket, S3Key: props.codeIn.key });
+    }
     if (props.network !== undefined) this.#enter(props.network, { role, lambda: defaultChild });
   }
 
@@ -181,9 +195,12 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
     );
   }
 
-  #role(trusted: { readonly arn?: string } | undefined): IRole {
+  #role(trusted: TrustedRole | undefined): IRole {
     if (trusted?.arn !== undefined) return Role.fromRoleArn(this, "Role", trusted.arn);
-    const role = new Role(this, "Role", { assumedBy: new ServicePrincipal("lambda.amazonaws.com") });
+    const assumedBy = new ServicePrincipal("lambda.amazonaws.com");
+    // A role of a fixed name that outlived its stack would keep the stack from being deployed again.
+    if (trusted?.name !== undefined) return new Role(this, "Role", { assumedBy, roleName: trusted.name });
+    const role = new Role(this, "Role", { assumedBy });
     // A new role of the same name is another principal, which trust policies and access entries would not accept.
     if (trusted !== undefined) role.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
     return role;

@@ -1,5 +1,5 @@
 import { Duration, Stack } from "aws-cdk-lib";
-import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import { AccountPrincipal, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import {
   DeduplicationScope,
   FifoThroughputLimit,
@@ -29,6 +29,13 @@ export interface WorkQueueProps {
   readonly fifo?: true;
   /** The zone of the workers, which is a part of the queue's name. Absent for `home`. */
   readonly zone?: string;
+  /** The account of the installation and the whole name, for a queue that is elsewhere: its dead letters are `<name>-dead`. */
+  readonly elsewhere?: { readonly home: string; readonly name: string };
+}
+
+/** The name of the dead-letter queue of a queue that is elsewhere. */
+export function deadLettersOf(name: string): string {
+  return `${name}-dead`;
 }
 
 /** A queue for one function, with its dead-letter queue. Both are encrypted and require TLS. */
@@ -50,11 +57,13 @@ export class WorkQueue extends Construct {
     const stack = Stack.of(this);
     // The queue has a fixed name, because its dead-letter queue names it and two resources cannot refer to each other.
     const place = props.zone === undefined ? id : `${id}-${props.zone}`;
-    const queueName = `${stack.stackName}-${place}${props.fifo === true ? ".fifo" : ""}`;
+    const { elsewhere } = props;
+    const queueName = elsewhere?.name ?? `${stack.stackName}-${place}${props.fifo === true ? ".fifo" : ""}`;
     const source = Queue.fromQueueArn(this, "Source", stack.formatArn({ service: "sqs", resource: queueName }));
     this.deadLetters = new Queue(this, "DeadLetters", {
       ...common,
       ...(props.fifo === true ? { fifo: true } : {}),
+      ...(elsewhere === undefined ? {} : { queueName: deadLettersOf(queueName) }),
       retentionPeriod: Duration.days(14),
       redriveAllowPolicy: { redrivePermission: RedrivePermission.BY_QUEUE, sourceQueues: [source] },
     });
@@ -68,6 +77,19 @@ export class WorkQueue extends Construct {
       retentionPeriod: Duration.days(1),
       deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: props.maxReceiveCount ?? fewestReceives },
     });
+    if (elsewhere !== undefined) this.#letIn(elsewhere.home);
+  }
+
+  /** Lets the installation send messages and count them. Its own roles narrow who of that account may. */
+  #letIn(account: string): void {
+    const grants = [
+      { to: this.queue, actions: ["sqs:SendMessage", "sqs:GetQueueAttributes"] },
+      { to: this.deadLetters, actions: ["sqs:GetQueueAttributes"] },
+    ];
+    for (const { to, actions } of grants)
+      to.addToResourcePolicy(
+        new PolicyStatement({ actions, principals: [new AccountPrincipal(account)], resources: [to.queueArn] }),
+      );
   }
 
   /** Access for the function that works on the queue: to continue in another call, and to set when a failed message returns. */

@@ -1,4 +1,4 @@
-import { NestedStack, Validations } from "aws-cdk-lib";
+import { Fn, NestedStack, Validations } from "aws-cdk-lib";
 import {
   CfnEIP,
   CfnSecurityGroup,
@@ -11,6 +11,13 @@ import {
 import { Construct } from "constructs";
 import type { Network } from "#infra/constructs/starling-function.ts";
 import type { ZoneSetting } from "#infra/zone-settings.ts";
+
+/** Its availability zones are not looked up, so that a stack with an account and a region needs no context. */
+class NetworkStack extends NestedStack {
+  override get availabilityZones(): string[] {
+    return [0, 1].map((index) => Fn.select(index, Fn.getAzs()));
+  }
+}
 
 /** The network of a zone: existing subnets, or a new VPC whose requests leave by fixed addresses. */
 export class ZoneNetwork extends Construct {
@@ -26,9 +33,12 @@ export class ZoneNetwork extends Construct {
       return;
     }
     const { cidr, natGateways } = created;
-    // A stack has at most 500 resources, and a network has about 24. The addresses stay if the network is replaced.
-    const stack = new NestedStack(this, "Stack", { description: "Starling: the network of a zone" });
-    const addresses = Array.from({ length: natGateways }, (_, index) => new CfnEIP(this, `Address${index + 1}`));
+    // With another range, everything is new. CloudFormation makes the new network before it deletes the old one, which still has
+    // its internet gateway and its addresses, and neither can be in two networks.
+    const place = new Construct(this, cidr.replaceAll(/[./]/g, "-"));
+    // A stack has at most 500 resources, and a network has about 24.
+    const stack = new NetworkStack(place, "Stack", { description: "Starling: the network of a zone" });
+    const addresses = Array.from({ length: natGateways }, (_, index) => new CfnEIP(place, `Address${index + 1}`));
     const vpc = new Vpc(stack, "Vpc", {
       ipAddresses: IpAddresses.cidr(cidr),
       maxAzs: 2,

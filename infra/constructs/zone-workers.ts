@@ -3,12 +3,12 @@ import type { Construct } from "constructs";
 import { applyEnv } from "#functions/apply/env.ts";
 import { assumeClusterRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
 import type { WorkerBounds } from "#infra/concurrency.ts";
-import { type AccessFor, blobsOf, type Named, plain, rowsOf } from "#infra/constructs/access.ts";
-import { type Network, StarlingFunction } from "#infra/constructs/starling-function.ts";
+import { type AccessFor, assumptionOf, blobsOf, type Named, plain, rowsOf } from "#infra/constructs/access.ts";
+import { type Network, StarlingFunction, type TrustedRole } from "#infra/constructs/starling-function.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
 import { defined } from "#shared/base/defined.ts";
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
-import { partitionOfZone, partitions } from "#shared/fleet/rows/keys.ts";
+import { partitionOfZone, partitions, partitionsOfClusters } from "#shared/fleet/rows/keys.ts";
 
 const workTime = {
   functionTimeout: Duration.minutes(5),
@@ -18,16 +18,25 @@ const workTime = {
   maxReceiveCount: 7,
 };
 
+/** A zone whose queues are elsewhere than the installation. */
+interface QueuesElsewhere {
+  /** The account of the installation. */
+  readonly home: string;
+  readonly names: { readonly apply: string; readonly applySlow: string };
+}
+
 /** The queues of a zone's workers: one for most clusters, and one for slow clusters, so that they do not take the workers of the others. */
 export class ZoneQueues {
   readonly toApply: WorkQueue;
   readonly toApplySlow: WorkQueue;
 
   /** @param zone - `home`, or the name of a zone of the setting, which is a part of the queues' names. */
-  constructor(scope: Construct, zone: string) {
-    const place = zone === homeZone ? {} : { zone };
-    this.toApply = new WorkQueue(scope, "ToApply", { ...workTime, ...place });
-    this.toApplySlow = new WorkQueue(scope, "ToApplySlow", { ...workTime, ...place });
+  constructor(scope: Construct, zone: string, elsewhere?: QueuesElsewhere) {
+    const named = (name: string | undefined) =>
+      elsewhere === undefined || name === undefined ? {} : { elsewhere: { home: elsewhere.home, name } };
+    const common = { ...workTime, ...(zone === homeZone ? {} : { zone }) };
+    this.toApply = new WorkQueue(scope, "ToApply", { ...common, ...named(elsewhere?.names.apply) });
+    this.toApplySlow = new WorkQueue(scope, "ToApplySlow", { ...common, ...named(elsewhere?.names.applySlow) });
   }
 }
 
@@ -46,19 +55,26 @@ export interface FleetParts {
   readonly hasZones: boolean;
 }
 
-/** The access of one zone's workers to the installation. */
-export function fleetAccess(zone: string, { table, blobs, toRender, toReport, hasZones }: FleetParts): FleetAccess {
+/** The access of one zone's workers to the installation. @param zone - with the patterns of the clusters that it may serve. */
+export function fleetAccess(
+  { name, clusterNames }: { readonly name: string; readonly clusterNames?: readonly string[] | undefined },
+  { table, blobs, toRender, toReport, hasZones }: FleetParts,
+): FleetAccess {
+  const own = clusterNames?.map(partitionsOfClusters);
+  const clusters = own?.map((each) => each.clusters) ?? [partitions.clusters];
+  const checks = own?.map((each) => each.checks) ?? [partitions.checks];
+  const inventories = clusterNames?.map((each) => `inventories/${each}` as const) ?? (["inventories"] as const);
   return {
     STARLING_TABLE: rowsOf(table, {
       // The owners and the freezes, because a suspend or a freeze also holds back messages that were queued before it.
-      read: [partitions.clusters, partitions.checks, partitions.syncGroups, partitions.syncs, partitions.freezeState],
-      put: [partitions.clusters, partitions.checks],
-      update: [partitions.clusters, ...(hasZones ? [partitionOfZone(zone)] : [])],
-      check: [partitions.clusters],
+      read: [...clusters, ...checks, partitions.syncGroups, partitions.syncs, partitions.freezeState],
+      put: [...clusters, ...checks],
+      update: [...clusters, ...(hasZones ? [partitionOfZone(name)] : [])],
+      check: clusters,
     }),
     STARLING_BUCKET: blobsOf(blobs, {
-      read: ["renderings", "inventories"],
-      write: ["inventories"],
+      read: ["renderings", ...inventories],
+      write: inventories,
       renew: ["renderings"],
     }),
     // To make lost renderings again, and to renew those that are still needed.
@@ -75,8 +91,11 @@ export interface ZoneWorkersProps {
   readonly queues: ZoneQueues;
   readonly bounds: WorkerBounds;
   readonly fleet: FleetAccess;
+  /** For a zone elsewhere: the role that has the access to the installation, and the installation's region. */
+  readonly dataRole?: { readonly arn: string; readonly region: string };
   readonly clusterRoles: ClusterRoles;
-  readonly trustedRole: { readonly arn?: string };
+  readonly trustedRole: TrustedRole;
+  readonly codeIn?: { readonly bucket: string; readonly key: string };
   readonly network?: Network;
   /** Public addresses of the network, where they are known. */
   readonly addresses?: readonly string[];
@@ -89,7 +108,18 @@ export interface ZoneWorkersProps {
 /** The workers of one zone: the function `apply` on the queues of the zone, in its network, with a role of its own. */
 export class ZoneWorkers extends StarlingFunction<typeof applyEnv> {
   constructor(scope: Construct, props: ZoneWorkersProps) {
-    const { zone, installation, queues, bounds, network, others = [], addresses = [], securityGroups = [] } = props;
+    const {
+      zone,
+      installation,
+      queues,
+      bounds,
+      network,
+      dataRole,
+      codeIn,
+      others = [],
+      addresses = [],
+      securityGroups = [],
+    } = props;
     const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${installation}`;
     super(scope, "Apply", {
       folder: "apply",
@@ -104,6 +134,9 @@ export class ZoneWorkers extends StarlingFunction<typeof applyEnv> {
         ...(others.length === 0 ? {} : { STARLING_ZONES: plain(others.join(",")) }),
         ...(addresses.length === 0 ? {} : { STARLING_ZONE_ADDRESSES: plain(addresses.join(",")) }),
         ...(securityGroups.length === 0 ? {} : { STARLING_ZONE_SECURITY_GROUPS: plain(securityGroups.join(",")) }),
+        ...(dataRole === undefined
+          ? {}
+          : { STARLING_DATA_ROLE: assumptionOf(dataRole.arn), STARLING_HOME_REGION: plain(dataRole.region) }),
       },
       namedByRows: [
         {
@@ -122,7 +155,7 @@ export class ZoneWorkers extends StarlingFunction<typeof applyEnv> {
       timeout: queues.toApply.functionTimeout,
       memoryMiB: 1024,
       inMessageCircle: true,
-      ...defined({ network }),
+      ...defined({ network, codeIn }),
     });
     // A cluster's answer may crash its worker, so that each invocation works on one cluster.
     this.workOn(queues.toApply, { batchSize: 1, maxConcurrency: bounds.apply });

@@ -68,7 +68,6 @@ export const errorCodes = [
   "TokenTooLarge",
   "StsUnavailable",
   "ZoneNotFound",
-  "NameNotServed",
   "EksClusterNotFound",
   "EksClusterNotActive",
   "EksDenied",

@@ -1,7 +1,7 @@
 /** The functions' concurrency fits into the account's quota, and the synthesis reports the quota to request. */
 import { App, Stack } from "aws-cdk-lib";
 import { describe, expect, test } from "vitest";
-import { concurrency, sayWhichQuota } from "#infra/concurrency.ts";
+import { concurrency, sayWhichQuota, sayWhichQuotaOfZone } from "#infra/concurrency.ts";
 import { readSettings } from "#infra/settings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { functionNamed, ofType, type Synthesized, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
@@ -246,5 +246,46 @@ test("a setting that gives a queue more than the account's quota is refused, wit
     apply: 30,
     applySlow: 2,
     report: 2,
+  });
+});
+
+describe("zones in other accounts and regions have quotas of their own", () => {
+  const home = JSON.stringify({ account: "111122223333", region: "eu-central-1", table: "table", bucket: "blobs" });
+  const zonesWith = (more: object) =>
+    JSON.stringify([{ name: "spoke", region: "eu-west-1", clusterNames: ["eu-*"], clusters: 1000, ...more }]);
+
+  test("the workers of such a zone take nothing of the quota of home, and home has only its own clusters to work on", () => {
+    const alone = concurrencyOf({ clusters: "200", concurrency: "1000" });
+    const both = concurrencyOf({
+      clusters: "1200",
+      concurrency: "1000",
+      home,
+      zones: zonesWith({ concurrency: 1000 }),
+    });
+    expect(both.bounds.apply).toBe(alone.bounds.apply);
+    expect(both.lanes.now.filter(({ zone }) => zone === "spoke")).toEqual([]);
+    expect(both.boundsOfZone("spoke")).toEqual({ apply: 20, applySlow: 5 });
+    expect(both.elsewhere).toEqual([{ zone: "spoke", clusters: 1000, quota: 1000, quotaToAskFor: 25 }]);
+  });
+
+  test("they fit into the quota of their own account and region", () => {
+    const { apply, applySlow } = concurrencyOf({
+      ...{ clusters: "1200", concurrency: "1000", home },
+      zones: zonesWith({ concurrency: 12 }),
+    }).boundsOfZone("spoke");
+    expect(apply + applySlow).toBeLessThanOrEqual(12);
+    expect([apply, applySlow]).toEqual([8, 3]);
+    const small = concurrencyOf({ clusters: "1200", concurrency: "1000", home, zones: zonesWith({}) });
+    expect(small.boundsOfZone("spoke")).toEqual({ apply: 7, applySlow: 2 });
+  });
+
+  test("the synthesis says which quota to ask for there", () => {
+    const stack = new Stack(new App(), "Any");
+    const [own] = concurrencyOf({ clusters: "1200", concurrency: "1000", home, zones: zonesWith({}) }).elsewhere;
+    if (own === undefined) throw new Error("no zone is elsewhere");
+    sayWhichQuotaOfZone(stack, own);
+    expect(JSON.stringify(stack.node.metadata)).toContain(
+      "1000 clusters of zone spoke need 25 concurrent executions of Lambda in its account and region, but it has 10 (field",
+    );
   });
 });

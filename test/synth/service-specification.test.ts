@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { Stacks, Template } from "#local/template/cloudformation.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { templateFaults } from "#test/support/template-faults.ts";
-import { zonesOf } from "#test/synth/zones.ts";
+import { mixedZonesOf, zonesOf } from "#test/synth/zones.ts";
 
 describe("AWS accepts every property of the templates, and every reference has a target", () => {
   test.each<[string, Record<string, string>]>([
@@ -17,6 +17,10 @@ describe("AWS accepts every property of the templates, and every reference has a
     ],
     // One, three and as many zones as the setting allows.
     ...[1, 3, 10].map((count): [string, Record<string, string>] => [`${count} zones`, { zones: zonesOf(count) }]),
+    ...[1, 3, 10].map((count): [string, Record<string, string>] => [
+      `${count} zones, of which some are in other accounts and regions`,
+      mixedZonesOf(count),
+    ]),
   ])("with %s", async (_, context) => {
     expect(templateFaults(await synthesize(context))).toEqual([]);
   });

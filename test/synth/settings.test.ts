@@ -136,6 +136,154 @@ describe("an unknown setting", () => {
   });
 });
 
+describe("a zone elsewhere that is wrong is refused with its name, the field, the value and what to write", () => {
+  const spoke = { name: "spoke", account: "444455556666", region: "eu-west-1", clusterNames: ["eu-*"] };
+  const home = { account: "111122223333", region: "eu-central-1", table: "starling-state-Table", bucket: "blobs-1" };
+  const field = (name: string) => `setting zones[0].${name} of zone spoke`;
+
+  test.each<[string, Readonly<Record<string, unknown>>, string]>([
+    [
+      "an account that is a number",
+      { account: 444455556666 },
+      `${field("account")} is 444455556666; expected an account id`,
+    ],
+    [
+      "an account that is too short",
+      { account: "44445555" },
+      `${field("account")} is "44445555"; expected an account id of 12`,
+    ],
+    [
+      "a name as account",
+      { account: "spoke" },
+      `${field("account")} is "spoke"; expected an account id of 12 digits as a text`,
+    ],
+    ["no region", { region: "Ireland" }, `${field("region")} is "Ireland"; expected a region, such as eu-west-1`],
+    ["an availability zone", { region: "eu-west-1a" }, `${field("region")} is "eu-west-1a"; expected a region`],
+    [
+      "no patterns",
+      { clusterNames: undefined },
+      `${field("clusterNames")} is missing beside account or region; add a list of 1`,
+    ],
+    [
+      "an empty list of patterns",
+      { clusterNames: [] },
+      `${field("clusterNames")} is []; expected a list of 1 to 10 patterns`,
+    ],
+    [
+      "a text in place of patterns",
+      { clusterNames: "eu-*" },
+      `${field("clusterNames")} is "eu-*"; expected a list of 1 to 10`,
+    ],
+    ["a pattern with capitals", { clusterNames: ["EU-*"] }, `${field("clusterNames")} is ["EU-*"]; expected a list`],
+    [
+      "a pattern that begins with a dash",
+      { clusterNames: ["-eu*"] },
+      `${field("clusterNames")} is ["-eu*"]; expected a list`,
+    ],
+    [
+      "a pattern that ends with a dash",
+      { clusterNames: ["*-"] },
+      `${field("clusterNames")} is ["*-"]; expected a list`,
+    ],
+    [
+      "a question mark, which IAM would read as a wildcard",
+      { clusterNames: ["eu-?"] },
+      `${field("clusterNames")} is ["eu-?"]; `,
+    ],
+    [
+      "an underscore, which no name has",
+      { clusterNames: ["eu_*"] },
+      `${field("clusterNames")} is ["eu_*"]; expected a list`,
+    ],
+    ["a pattern that is longer than names", { clusterNames: ["e".repeat(64)] }, `${field("clusterNames")} is ["eeee`],
+    [
+      "one pattern twice",
+      { clusterNames: ["eu-*", "eu-*"] },
+      `${field("clusterNames")} is ["eu-*","eu-*"]; expected a list`,
+    ],
+    [
+      "too little concurrency",
+      { concurrency: 3 },
+      `${field("concurrency")} is 3; expected a whole number of executions from 4`,
+    ],
+    [
+      "a topic that is none",
+      { alarmTopicArn: "on-call" },
+      `${field("alarmTopicArn")} is "on-call"; expected the ARN of an SNS`,
+    ],
+    [
+      "a topic of another region",
+      { alarmTopicArn: "arn:aws:sns:us-east-1:444455556666:on-call" },
+      "zone spoke has alarmTopicArn arn:aws:sns:us-east-1:444455556666:on-call of region us-east-1, but its alarm is in eu-west-1",
+    ],
+    [
+      "a region of another partition",
+      { region: "cn-north-1" },
+      "zone spoke has region cn-north-1, which is of another partition of AWS than region eu-central-1 of setting home; choose",
+    ],
+    [
+      "the account and region of the installation",
+      { account: "111122223333", region: "eu-central-1" },
+      "zone spoke has account 111122223333 and region eu-central-1, where Starling itself is (setting home); leave account and",
+    ],
+    [
+      "a range that is too large",
+      { vpc: { cidr: "10.0.0.0/8" } },
+      `${field("vpc.cidr")} is "10.0.0.0/8"; expected an IPv4`,
+    ],
+  ])("%s", (_, wrong, message) => {
+    expect(() => readSettings({ home, zones: [{ ...spoke, ...wrong }] })).toThrow(message);
+  });
+
+  test.each<[string, Readonly<Record<string, unknown>>, string]>([
+    [
+      "without setting home",
+      { zones: [spoke] },
+      "setting zones: zone spoke is in another account or region (444455556666), and setting home is missing; expected an object",
+    ],
+    [
+      "with a setting home that is no object",
+      { home: "eu-central-1", zones: [spoke] },
+      'setting home is "eu-central-1"; expected an',
+    ],
+    ["with a setting home without a table", { home: { ...home, table: undefined } }, "expected an object such as {"],
+    [
+      "with another table than the functions have",
+      { home, table: "restored", zones: [spoke] },
+      "setting home has table starling-state-Table, but setting table is restored; name the same table in both",
+    ],
+    [
+      "with another bucket than the functions have",
+      { home, bucket: "other-blobs", zones: [spoke] },
+      "setting home has bucket blobs-1, but setting bucket is other-blobs; name the same bucket in both",
+    ],
+    [
+      "with names that make the name of a role too long",
+      { home, installation: "i".repeat(40), zones: [{ ...spoke, name: "a-long-name-of-one" }] },
+      "-data of 69 characters, but IAM takes 64; choose a shorter name of the zone or of the installation",
+    ],
+    [
+      "twice by one name",
+      { home, zones: [spoke, spoke] },
+      "setting zones[1].name of zone spoke is spoke twice; give each zone",
+    ],
+    [
+      "with a quota of its own in the account of the installation",
+      { home, zones: [{ name: "fixed", vpc: {}, concurrency: 10 }] },
+      "setting zones[0].concurrency of zone fixed is 10, and only a zone with account or region has its own; leave it out",
+    ],
+  ])("%s", (_, wrong, message) => expect(() => readSettings(wrong)).toThrow(message));
+
+  test("a zone may be in another region only, or in another account only", () => {
+    const zones = [
+      { name: "near", region: "eu-west-1", clusterNames: ["*"] },
+      { name: "beside", account: "444455556666", clusterNames: ["*"] },
+    ];
+    expect(() => readSettings({ home, zones })).not.toThrow();
+    expect(() => readSettings({ home: JSON.stringify(home), zones: JSON.stringify(zones) })).not.toThrow();
+  });
+});
+
 describe("a zone that is wrong is refused with its name, the field, the value and what to write", () => {
   const fixed = { name: "fixed", vpc: {} };
   const spoke = { name: "spoke", subnets: ["subnet-0a1b2c3d4e5f60718"], securityGroups: ["sg-0a1b2c3d4e5f60718"] };

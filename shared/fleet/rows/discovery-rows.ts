@@ -21,7 +21,6 @@ export interface RefusedCluster {
   readonly reason: Among<
     | "NameCollision"
     | "NameInvalid"
-    | "NameNotServed"
     | "NotReady"
     | "ParametersUnseen"
     | "FoundByAnother"

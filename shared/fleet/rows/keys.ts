@@ -124,11 +124,22 @@ export const partitions = {
   pins: forms.pin.partition,
   events: forms.event.partition,
 } as const;
-export type Partition = (typeof partitions)[keyof typeof partitions] | ReturnType<typeof partitionOfZone>;
+export type Partition =
+  | (typeof partitions)[keyof typeof partitions]
+  | ReturnType<typeof partitionOfZone>
+  | ReturnType<typeof partitionsOfClusters>["clusters" | "checks"];
 
 /** The partition of one zone: its workers write no row of another zone. */
 export function partitionOfZone(zone: string): `ZONE#${string}` {
   return forms.zone.key({ zone }).pk as `ZONE#${string}`;
+}
+
+/** The partitions of the clusters whose names fit a pattern. */
+export function partitionsOfClusters(pattern: string) {
+  return {
+    clusters: forms.cluster.key({ cluster: pattern }).pk as `CL#${string}`,
+    checks: forms.check.key({ cluster: pattern }).pk as `CHECK#${string}`,
+  };
 }
 
 export const keys = {

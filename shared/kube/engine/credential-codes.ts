@@ -8,7 +8,6 @@ const codes: ReadonlySet<string> = new Set([
   "AddressRefused",
   "InvalidAuthority",
   "ZoneNotFound",
-  "NameNotServed",
   "RoleDenied",
   "RegionDisabled",
   "TokenTooLarge",

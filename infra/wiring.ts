@@ -217,7 +217,7 @@ export class Wiring extends Construct {
           read: [
             ...objects,
             ...listed,
-            ...(hasZones ? [partitions.fleet] : []),
+            ...(hasZones ? [partitions.fleet, partitions.zones] : []),
             partitions.clusters,
             partitions.rollouts,
             partitions.renderings,
@@ -230,8 +230,9 @@ export class Wiring extends Construct {
             partitions.renderings,
             partitions.pins,
             partitions.tick,
+            ...ofZones,
           ],
-          indexes: ["due"],
+          indexes: hasZones ? ["due", "state"] : ["due"],
         }),
         STARLING_INSTALLATION: plain(installationId),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
@@ -273,6 +274,7 @@ export class Wiring extends Construct {
             partitions.revisions,
             partitions.pins,
             partitions.tick,
+            partitions.zones,
             partitions.deliveries,
           ],
           put: [
@@ -644,6 +646,7 @@ export class Wiring extends Construct {
             partitions.events,
             partitions.revisions,
             partitions.pins,
+            partitions.zones,
           ],
           indexes: ["state"],
         }),
@@ -675,11 +678,11 @@ export class Wiring extends Construct {
       logNames,
       mapValues(allFunctions, ({ logs }) => logs),
     );
-    new ZoneWatch(
-      this,
-      "ZoneWatch",
-      zoneWorkers.map(({ name, worker, queues }) => ({ zone: name, worker: worker.lambda, queues })),
-    );
+    new ZoneWatch(this, "ZoneWatch", {
+      installationId,
+      zones: zoneWorkers.map(({ name, worker, queues }) => ({ zone: name, worker: worker.lambda, queues })),
+      elsewhere: remotes.map(({ zone }) => zone),
+    });
     const { lag } = new TickWatch(this, "TickWatch", {
       installationId,
       tick: tick.lambda,
@@ -688,6 +691,7 @@ export class Wiring extends Construct {
     const fleet = new FleetWatch(this, "FleetWatch", {
       installationId,
       clusters: props.concurrency.clusters,
+      hasZones,
       tableName: table.name,
       oldestRevisionDays: props.oldestRevisionDays,
     });

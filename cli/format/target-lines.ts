@@ -4,7 +4,7 @@ import { formatTable } from "#cli/format/table.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import { formatAge } from "#shared/words/age.ts";
-import { causesOf, isQuiet, worstTargetsFirst } from "#shared/words/causes.ts";
+import { causesOf, isQuiet, worstTargetsFirst, zonesAmong } from "#shared/words/causes.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { shorten } from "#shared/words/shorten.ts";
 
@@ -26,11 +26,20 @@ export interface TargetLines {
   readonly now: Date;
 }
 
-/** One line for every cluster with a remark; the other clusters share a line for each state. */
+/** One line for every cluster with a remark, and for every zone that is down; the others share a line for each state. */
 export function targetsText({ targets, lines, columns: width, now }: TargetLines): string {
-  const sorted = worstTargetsFirst(targets);
   const collapse = lines === "some";
-  const rows = sorted
+  const { zones, others } = collapse ? zonesAmong(targets) : { zones: [], others: targets };
+  const sorted = worstTargetsFirst(others);
+  const ofZones = zones.map(({ word, detail, targets: those }) => [
+    `${those.length} of zone ${those[0]?.zone?.name}`,
+    [...new Set(those.map(({ stage }) => stage))].join(","),
+    "Unreachable",
+    formatAge(those[0]?.zone?.since, now),
+    "",
+    `${word}: ${detail}`,
+  ]);
+  const ofClusters = sorted
     .filter((target) => !(collapse && isQuiet(target)))
     .map((target) => [
       target.cluster,
@@ -40,6 +49,7 @@ export function targetsText({ targets, lines, columns: width, now }: TargetLines
       revisionText(target.revision),
       `${target.reason}${target.preexisting === true ? " (not ready before the rollout)" : ""}`,
     ]);
+  const rows = [...ofZones, ...ofClusters];
   let text = "";
   if (rows.length > 0) {
     const columns = ["CLUSTER", "STAGE", "STATE", "FOR", "REVISION", "REASON"];

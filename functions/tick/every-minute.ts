@@ -1,4 +1,5 @@
 import { claimDue, type TickPorts } from "#functions/tick/claim-due.ts";
+import { type ZonesPorts, zonesSurvey } from "#functions/tick/survey-zones.ts";
 import { takeSurvey } from "#functions/tick/take-survey.ts";
 import { watchAlarms } from "#functions/tick/watch-alarms.ts";
 import { newCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
@@ -12,7 +13,8 @@ const surveyEveryMs = 290_000;
  * Claims the due rows each minute, reads the alarms of bakes, and reports the state of the fleet every five minutes
  * after that. A new sandbox does both, because it does not know when the last report was made.
  */
-export function everyMinute(ports: TickPorts & { readonly alarms: AlarmReader }): () => Promise<void> {
+export function everyMinute(ports: TickPorts & ZonesPorts & { readonly alarms: AlarmReader }): () => Promise<void> {
+  const surveyZones = zonesSurvey(ports);
   let surveyedAt = Number.NEGATIVE_INFINITY;
   return () => {
     const now = ports.clock.now();
@@ -22,7 +24,7 @@ export function everyMinute(ports: TickPorts & { readonly alarms: AlarmReader })
       await ports.table.update(tickUpdate(ports.clock.now()));
       await watchAlarms(stageRuns, ports);
       if (now.getTime() - surveyedAt < surveyEveryMs) return;
-      await takeSurvey(ports);
+      await takeSurvey(ports, await surveyZones());
       surveyedAt = now.getTime();
     });
   };

@@ -1,7 +1,11 @@
 import type { TickPorts } from "#functions/tick/claim-due.ts";
+import type { TroubledZones } from "#functions/tick/survey-zones.ts";
+import { stateEntries } from "#shared/adapters/state-entries.ts";
 import { tableNow } from "#shared/adapters/table-now.ts";
 import { allPages } from "#shared/base/all-pages.ts";
+import { zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import {
   behindSeconds,
@@ -19,12 +23,13 @@ import {
  * for each owner that is behind, but never one for each cluster. A value of zero is not reported: a series without reports
  * costs nothing, and its alarm treats missing data as zero.
  */
-export async function takeSurvey(ports: TickPorts): Promise<Survey> {
-  const survey = await surveyed(ports);
+export async function takeSurvey(ports: TickPorts, troubled: TroubledZones = new Set()): Promise<Survey> {
+  const survey = await surveyed(ports, troubled);
   const { metrics } = ports;
   for (const state of surveyedStates) {
     if (survey.targets[state] > 0) metrics.count("Targets", survey.targets[state], { state });
   }
+  if (survey.inZones > 0) metrics.count("UnreachableInZones", survey.inZones);
   if (survey.halted > 0) metrics.count("HaltedRollouts", survey.halted);
   if (survey.staleSources > 0) metrics.count("StaleSources", survey.staleSources);
   if (survey.withheld > 0) metrics.count("WithheldChanges", survey.withheld);
@@ -33,7 +38,19 @@ export async function takeSurvey(ports: TickPorts): Promise<Survey> {
   return survey;
 }
 
-async function surveyed(ports: TickPorts): Promise<Survey> {
+/** Number of the owner's unreachable clusters that are in such zones. */
+async function unreachableIn(
+  troubled: TroubledZones,
+  { namespace, type, name }: OwnerRow,
+  table: TickPorts["table"],
+): Promise<number> {
+  const entries = await stateEntries({ namespace, kind: type, name }, table, "Unreachable");
+  const clusters = [...new Set(entries.map(({ cluster }) => cluster))];
+  const rows = await table.getMany(clusters.map(keys.fleet), { newer: "kept" });
+  return rows.filter((row) => row.type === "Fleet" && troubled.has(zoneOfEntry(row))).length;
+}
+
+async function surveyed(ports: TickPorts, troubled: TroubledZones): Promise<Survey> {
   const table = tableNow(ports.table, ports.clock);
   const now = ports.clock.now();
   let survey = nothingSurveyed;
@@ -45,6 +62,9 @@ async function surveyed(ports: TickPorts): Promise<Survey> {
     );
     const rows = found.filter((row) => row.type === "SyncGroup" || row.type === "Sync");
     for (const row of rows) survey = withSuspend(withOwner(survey, row), row, now);
+    const away = troubled.size === 0 ? [] : rows.filter(({ status }) => (status.clusters?.unreachable ?? 0) > 0);
+    for (const row of away)
+      survey = { ...survey, inZones: survey.inZones + (await unreachableIn(troubled, row, table)) };
     const behind = rows
       .filter(isBehind)
       .map(({ namespace, type, name }) => keys.rolloutState({ namespace, kind: type, name }));

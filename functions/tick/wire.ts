@@ -26,6 +26,7 @@ export function wireTick(env: TickEnv, aws: RowClients & AlarmClients, options: 
   const ports = {
     table,
     sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, table }),
+    zones: new Set(zones.keys()),
     alarms: new CloudWatchAlarmReader(aws.alarms),
     clock,
     log: powertoolsLog("tick", output),

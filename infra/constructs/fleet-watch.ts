@@ -9,6 +9,8 @@ export interface FleetWatchProps {
   readonly installationId: string;
   /** Number of clusters that the fleet has or will have. */
   readonly clusters: number;
+  /** Whether there are zones besides `home`, with alarms of their own. */
+  readonly hasZones: boolean;
   readonly tableName: string;
   /** Age in days of a waiting revision above which an alarm is raised. */
   readonly oldestRevisionDays: number;
@@ -36,7 +38,7 @@ export class FleetWatch extends Construct {
 
   constructor(scope: Construct, id: string, props: FleetWatchProps) {
     super(scope, id);
-    const { installationId } = props;
+    const { installationId, hasZones } = props;
     const reported = (metricName: string, dimensions: Readonly<Record<string, string>> = {}) =>
       new Metric({
         namespace: "Starling",
@@ -86,12 +88,13 @@ export class FleetWatch extends Construct {
     this.ages = [reported("OldestRevision"), reported("OldestSuspend")];
     // The survey writes no metric for zero.
     const all = surveyedStates.map((state) => `FILL(${state}, 0)`).join(" + ");
+    const away = hasZones ? "(FILL(unreachable, 0) - FILL(inZones, 0))" : "FILL(unreachable, 0)";
     new RunbookAlarm(this, "Unreachable", {
-      says: `More than ${unreachablePercent} % of all targets are on clusters that do not answer.`,
+      says: `More than ${unreachablePercent} % of all targets are on clusters that do not answer${hasZones ? ", without those of zones that are down" : ""}.`,
       section: "unreachable-clusters",
       metric: new MathExpression({
-        expression: `100 * FILL(unreachable, 0) / (${all})`,
-        usingMetrics: byState,
+        expression: `100 * ${away} / (${all})`,
+        usingMetrics: { ...byState, ...(hasZones ? { inZones: reported("UnreachableInZones") } : {}) },
         label: "Unreachable, in percent",
         period,
       }),

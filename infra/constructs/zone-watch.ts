@@ -1,29 +1,54 @@
 import { Duration } from "aws-cdk-lib";
-import { type IMetric, MathExpression } from "aws-cdk-lib/aws-cloudwatch";
+import { type IMetric, MathExpression, Metric } from "aws-cdk-lib/aws-cloudwatch";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import { RunbookAlarm } from "#infra/constructs/runbook-alarm.ts";
 import { oldSeconds } from "#infra/constructs/watch.ts";
 import type { ZoneQueues } from "#infra/constructs/zone-workers.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export interface WatchedZone {
   readonly zone: string;
   readonly worker: IFunction;
   readonly queues: ZoneQueues;
+  /** Whether its workers reach none of its clusters. Absent for zones in other accounts, where nobody measures it. */
+  readonly silent?: IMetric;
 }
 
 const period = Duration.minutes(5);
+/** Messages that wait so long, while no worker is called at all, are not a matter of concurrency. */
+const standstillSeconds = 300;
+
+export interface ZoneWatchProps {
+  /** Dimension of the functions' metrics. */
+  readonly installationId: string;
+  readonly zones: readonly WatchedZone[];
+  /** Names of the zones in other accounts and regions. Their stacks have the alarms on their workers and queues. */
+  readonly elsewhere: readonly string[];
+}
 
 /** One alarm for each zone. */
 export class ZoneWatch extends Construct {
-  constructor(scope: Construct, id: string, zones: readonly WatchedZone[]) {
+  constructor(scope: Construct, id: string, { installationId, zones, elsewhere }: ZoneWatchProps) {
     super(scope, id);
-    for (const each of zones) alarmOfZone(this, `${each.zone}Down`, each);
+    for (const each of zones)
+      alarmOfZone(this, `${each.zone}Down`, { ...each, silent: silentMetric(each.zone, installationId) });
+    for (const zone of elsewhere)
+      new RunbookAlarm(this, `${zone}Silent`, {
+        says: `Zone ${zone} is down: its workers run, and reach none of its clusters. Other zones are not affected.`,
+        section: "zone-down",
+        metric: silentMetric(zone, installationId),
+        threshold: 0,
+        evaluationPeriods: 3,
+      });
   }
 }
 
-/** A broken network makes a zone's workers fail, its messages old and then dead, and that is one problem. */
-export function alarmOfZone(scope: Construct, id: string, { zone, worker, queues }: WatchedZone): void {
+/**
+ * A broken network makes a zone's workers fail, its messages old and then dead, or all its clusters unreachable, and that
+ * is one problem.
+ */
+export function alarmOfZone(scope: Construct, id: string, { zone, worker, queues, silent }: WatchedZone): void {
   const { toApply, toApplySlow } = queues;
   const usingMetrics: Record<string, IMetric> = {
     errors: worker.metricErrors({ period, statistic: "Sum" }),
@@ -31,14 +56,17 @@ export function alarmOfZone(scope: Construct, id: string, { zone, worker, queues
     slowLetters: toApplySlow.deadLetters.metricApproximateNumberOfMessagesVisible({ period, statistic: "Maximum" }),
     age: toApply.queue.metricApproximateAgeOfOldestMessage({ period, statistic: "Maximum" }),
     slowAge: toApplySlow.queue.metricApproximateAgeOfOldestMessage({ period, statistic: "Maximum" }),
+    calls: worker.metricInvocations({ period, statistic: "Sum" }),
+    ...defined({ silent }),
   };
-  const counts = ["errors", "letters", "slowLetters"].map((name) => `FILL(${name}, 0)`);
+  const counts = ["errors", "letters", "slowLetters", ...(silent === undefined ? [] : ["silent"])];
   const areOld = ["age", "slowAge"].map((name) => `(FILL(${name}, 0) > ${oldSeconds})`);
+  const standsStill = `(FILL(age, 0) > ${standstillSeconds}) * (1 > FILL(calls, 0))`;
   new RunbookAlarm(scope, id, {
-    says: `Zone ${zone} is down: its workers fail, or its messages wait or are dead letters. Other zones are not affected.`,
+    says: `Zone ${zone} is down: its workers fail, or reach none of its clusters, or its messages wait or are dead letters. Other zones are not affected.`,
     section: "zone-down",
     metric: new MathExpression({
-      expression: [...counts, ...areOld].join(" + "),
+      expression: [...counts.map((name) => `FILL(${name}, 0)`), ...areOld, standsStill].join(" + "),
       usingMetrics,
       label: `Problems of zone ${zone}`,
       period,
@@ -46,5 +74,17 @@ export function alarmOfZone(scope: Construct, id: string, { zone, worker, queues
     threshold: 0,
     // A message of a single failure is tried again, mostly with success.
     evaluationPeriods: 3,
+  });
+}
+
+/** Whether the zone's workers run and reach none of its clusters, by the survey of the tick. */
+function silentMetric(zone: string, installationId: string): IMetric {
+  return new Metric({
+    namespace: "Starling",
+    metricName: "SilentZones",
+    // The name of the function that writes the metric.
+    dimensionsMap: { service: "tick", installation: installationId, zone },
+    period,
+    statistic: "Maximum",
   });
 }

@@ -13,6 +13,8 @@ export const surveyedStates = ["ready", "drifted", "changing", "failed", "unreac
 export interface Survey {
   /** Clusters of all owners together: a cluster of two groups is counted twice. */
   readonly targets: Readonly<Record<(typeof surveyedStates)[number], number>>;
+  /** Those of the unreachable ones that are in zones which are down: the alarms of the zones tell of them. */
+  readonly inZones: number;
   /** Rollouts that only continue when a person acts. */
   readonly halted: number;
   readonly staleSources: number;
@@ -26,6 +28,7 @@ export interface Survey {
 
 export const nothingSurveyed: Survey = {
   targets: { ready: 0, drifted: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 },
+  inZones: 0,
   halted: 0,
   staleSources: 0,
   withheld: 0,

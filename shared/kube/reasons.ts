@@ -124,6 +124,7 @@ export const reasons = [
   "RenderFailed",
   "DeadlineExceeded",
   "ZoneDown",
+  "ZoneSilent",
   "TooManyFailures",
   "StageRemoved",
   "Newer",

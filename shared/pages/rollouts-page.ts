@@ -36,7 +36,7 @@ import {
   type View,
 } from "#shared/pages/view.ts";
 import { type ListedWindow, readWindows, type WaitsForWindow, windowParts } from "#shared/pages/window-table.ts";
-import { causesOf, worstTargetsFirst } from "#shared/words/causes.ts";
+import { causesOf, worstTargetsFirst, zonesAmong } from "#shared/words/causes.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import {
@@ -261,7 +261,8 @@ function problem(
 ): Html {
   const targets = worstTargetsFirst(found.flatMap(({ items }) => items));
   const isCut = found.some((each) => each.isCut);
-  const unnamed = targets.length - namedTargets;
+  const named = zonesAmong(targets).others.slice(0, namedTargets);
+  const unnamed = targets.length - named.length;
   if (targets.length === 0 && !isCut) return html``;
   const rows = causesOf(targets).map(({ word, detail, targets: those }): Child[] => {
     const names = those.slice(0, namesOfCause).map(({ cluster }) => cluster);
@@ -272,7 +273,7 @@ function problem(
   return html`<h2>Problems</h2>
 ${isCut ? html`<p class="remark">This shows ${count(targets.length)} of ${count(Math.max(all, targets.length))} clusters; see ${host.link(targetsPlace(owner, { state: "Failed,Unreachable" }), "all clusters")}.</p>` : ""}
 ${table("Causes, the most common first", columns, rows)}
-${targetRows(targets.slice(0, namedTargets), { owner, host })}
+${named.length === 0 ? "" : targetRows(named, { owner, host })}
 ${unnamed > 0 && !isCut ? html`<p>And ${count(unnamed)} more ${unnamed === 1 ? "cluster" : "clusters"}: ${host.link(targetsPlace(owner, { state: "Failed,Unreachable" }), "all of them")}.</p>` : ""}`;
 }
 

@@ -223,6 +223,12 @@ describe("the alarms of a zone", () => {
     sqs(idOf(`WiringZone${zone}${queue}Queue`), "ApproximateAgeOfOldestMessage", seconds);
   const letters = (zone: string, queue: string) =>
     sqs(idOf(`WiringZone${zone}${queue}DeadLetters`), "ApproximateNumberOfMessagesVisible", 1);
+  const calls = (zone: string) => ({ ...errors(zone), name: "Invocations" });
+  const starling = (name: string, dimensions: Readonly<Record<string, string>>, value: number) => {
+    const installation = "starling.<AWS::AccountId>.<AWS::Region>";
+    return { namespace: "Starling", name, dimensions: { service: "tick", installation, ...dimensions }, value };
+  };
+  const silent = (zone: string) => starling("SilentZones", { zone }, 1);
   const state = (samples: readonly Sample[]) => alarmState(down("z1"), samples, { nowSeconds: now });
 
   test("a zone has one alarm, and no alarm of home reads its metrics", () => {
@@ -237,6 +243,8 @@ describe("the alarms of a zone", () => {
     ["a message for a slow cluster waits for more than half an hour", age("z1", "ToApplySlow", 1801)],
     ["a message is a dead letter", letters("z1", "ToApply")],
     ["a message for a slow cluster is a dead letter", letters("z1", "ToApplySlow")],
+    ["its workers run, and reach none of its clusters", silent("z1")],
+    ["a message waits for more than five minutes, and no worker is called", age("z1", "ToApply", 301)],
   ])("the alarm rings when for a quarter of an hour %s", (_, sample) => {
     expect(state(during(3, sample))).toBe("ALARM");
     expect(state(during(2, sample))).toBe("OK");
@@ -253,9 +261,34 @@ describe("the alarms of a zone", () => {
 
   test.each([
     ["nothing was measured", []],
-    ["messages wait for half an hour", during(3, age("z1", "ToApply", 1800))],
-    ["another zone is down", [...during(3, errors("z2")), ...during(3, letters("z3", "ToApply"))]],
+    [
+      "messages wait for half an hour, and workers are called",
+      [...during(3, age("z1", "ToApply", 1800)), ...during(3, calls("z1"))],
+    ],
+    ["messages wait for five minutes, and no worker is called", during(3, age("z1", "ToApply", 300))],
+    [
+      "another zone is down",
+      [...during(3, errors("z2")), ...during(3, letters("z3", "ToApply")), ...during(3, silent("z2"))],
+    ],
   ])("the alarm is silent when %s", (_, samples) => expect(state(samples)).toBe("OK"));
+
+  test("the alarm on unreachable clusters leaves out those of zones that are down, and rings for the others", () => {
+    const [fleet] = ofType(resources, "AWS::CloudWatch::Alarm").filter(({ id }) => /FleetWatchUnreachable/.test(id));
+    if (fleet === undefined) throw new Error("there is no such alarm");
+    const rings = (unreachable: number, inZones: number) =>
+      alarmState(
+        fleet,
+        [
+          starling("Targets", { state: "ready" }, 100 - unreachable),
+          starling("Targets", { state: "unreachable" }, unreachable),
+          starling("UnreachableInZones", {}, inZones),
+        ].flatMap((sample) => during(3, sample)),
+        { nowSeconds: now },
+      );
+    expect(rings(40, 40)).toBe("OK");
+    expect(rings(40, 30)).toBe("OK");
+    expect(rings(40, 29)).toBe("ALARM");
+  });
 
   test("its description names the zone and the section of the runbook", () => {
     expect(textOf(down("z2").Properties.AlarmDescription)).toMatch(/^Zone z2 is down: .* docs\/runbook\.md#zone-down$/);

@@ -1,3 +1,4 @@
+import { withTargetZones } from "#functions/api/read/target-zones.ts";
 import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/request/page-request.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import { readSnapshot, storedList } from "#shared/adapters/stored-list.ts";
@@ -99,9 +100,10 @@ export async function listTargets(ports: TargetPorts, filter: TargetFilter): Pro
     place = part.next ?? {};
   }
   const syncs = await syncsOfTargets(ports.table, way, found);
-  const items = found
+  const own = found
     .map((target) => itemOf(target, syncs.get(target.cluster) ?? [], states))
     .filter((item) => item !== undefined);
+  const items = await withTargetZones(own, ports.table);
   const stageRun = stageRuns[index];
   if (stageRun === undefined) return { items };
   const { at, after } = place;

@@ -251,6 +251,16 @@ export interface TargetItem {
   readonly retrying?: true;
   /** The Sync that the reason is about, when one was assigned: the first that is not ready. */
   readonly sync?: string;
+  /** Present when the cluster is unreachable because its whole zone is. */
+  readonly zone?: ZoneProblem;
+}
+
+export interface ZoneProblem {
+  readonly name: string;
+  /** - `ZoneDown`: no worker of the zone runs; `ZoneSilent`: its workers run, and none of its clusters answers. */
+  readonly problem: "ZoneDown" | "ZoneSilent";
+  /** Absent when no worker of the zone has ever run. */
+  readonly since?: string;
 }
 
 /** A Sync, or an entry that stands for one. */

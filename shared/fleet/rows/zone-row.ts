@@ -7,6 +7,8 @@ export interface ZoneRow extends Row {
   readonly type: "Zone";
   /** When a worker of the zone last said that it runs. */
   readonly workedAt: string;
+  /** Present while its workers reach none of its clusters: since when, by the survey of the tick. */
+  readonly silentSince?: string;
 }
 
 /** A sandbox says at most once in this time that it runs. */
@@ -21,6 +23,12 @@ export function zoneUpdate(zone: string, at: Date) {
     set: { type: "Zone", schema: rowSchema, workedAt: at.toISOString() },
     add: { version: 1 },
   };
+}
+
+/** The tick notes since when no cluster of the zone answers, or that one answers again: `since` is undefined. */
+export function silenceUpdate(zone: string, since: string | undefined) {
+  const what = since === undefined ? { remove: ["silentSince"] } : { set: { silentSince: since } };
+  return { update: keys.zone(zone), ...what, add: { version: 1 } };
 }
 
 /**

@@ -1,0 +1,48 @@
+import { defined } from "#shared/base/defined.ts";
+import type { TargetItem, ZoneProblem } from "#shared/fleet/api/objects.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
+import { zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { keyText } from "#shared/fleet/rows/row.ts";
+import type { StatedReason } from "#shared/fleet/rows/stated-reason.ts";
+import type { ZoneRow } from "#shared/fleet/rows/zone-row.ts";
+import type { Table } from "#shared/ports.ts";
+
+const zoneDown: StatedReason = "ZoneDown";
+
+/** Targets that are unreachable because their whole zone is get the zone: they have one cause. */
+export async function withTargetZones(
+  items: readonly TargetItem[],
+  table: Pick<Table, "getMany">,
+): Promise<readonly TargetItem[]> {
+  const away = items.filter(({ state }) => state === "Unreachable");
+  const entries = await table.getMany(
+    away.map(({ cluster }) => keys.fleet(cluster)),
+    { newer: "kept" },
+  );
+  const zoneOf = new Map(
+    entries.flatMap((row) => (row.type === "Fleet" ? [[row.name, zoneOfEntry(row)] as const] : [])),
+  );
+  const isAsked = (item: TargetItem) => (zoneOf.get(item.cluster) ?? homeZone) !== homeZone || isOfZone(item);
+  const names = new Set(away.filter(isAsked).flatMap(({ cluster }) => zoneOf.get(cluster) ?? []));
+  const rows = await table.getMany([...names].map(keys.zone), { newer: "kept" });
+  const found = new Map(rows.flatMap((row) => (row.type === "Zone" ? [[keyText(row), row] as const] : [])));
+  return items.map((item) => {
+    const name = item.state === "Unreachable" ? zoneOf.get(item.cluster) : undefined;
+    const zone = name === undefined ? undefined : problemOf(item, name, found.get(keyText(keys.zone(name))));
+    return zone === undefined ? item : { ...item, zone };
+  });
+}
+
+function isOfZone({ reason }: TargetItem): boolean {
+  return reason.startsWith(`${zoneDown}:`);
+}
+
+function problemOf(item: TargetItem, name: string, row: ZoneRow | undefined): ZoneProblem | undefined {
+  const { endedAt = "" } = item;
+  const { workedAt, silentSince } = row ?? {};
+  // A worker that has run since then asks the cluster soon.
+  if (isOfZone(item) && (workedAt === undefined || workedAt <= endedAt))
+    return { name, problem: "ZoneDown", ...defined({ since: workedAt }) };
+  return silentSince === undefined ? undefined : { name, problem: "ZoneSilent", since: silentSince };
+}

@@ -1,0 +1,142 @@
+/** Zones that are down are found in the rows of their clusters, and leave the alarm of the fleet alone. */
+
+import { describe, expect, test } from "vitest";
+import { zonesSurvey } from "#functions/tick/survey-zones.ts";
+import { takeSurvey } from "#functions/tick/take-survey.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Metrics } from "#shared/ports.ts";
+import { begin, counting, names, register, worldOf } from "#test/support/planner-story.ts";
+import { owner, type PlannerWorld, silentLog } from "#test/support/planner-world.ts";
+
+/** A fleet with clusters h000, h001 ... in `home` and s000, s001 ... in `spoke`, whose workers have just run. */
+async function fleet(inSpoke: number): Promise<PlannerWorld> {
+  const made = await worldOf(names(3, "h"), { maxConcurrent: "100%", maxUnreachable: "100%", progressDeadline: "10m" });
+  made.zones = new Set(["spoke", "empty"]);
+  for (const name of names(inSpoke, "s")) await made.addCluster(name, "all", { zone: "spoke" });
+  for (const name of [...names(3, "h"), ...names(inSpoke, "s")]) await register(made, name);
+  await made.table.write([{ put: { ...keys.owner(owner), type: "Directory", schema: rowSchema, version: 1 } as Row }]);
+  await begin(made);
+  for (const zone of ["home", "spoke", "empty"]) await made.pulse(zone);
+  return made;
+}
+
+/** The cluster's worker has noted this about the cluster. */
+async function note(made: PlannerWorld, cluster: string, reason: string): Promise<void> {
+  const row = await made.table.get(keys.cluster(cluster));
+  if (row === undefined) throw new Error(`${cluster} is not registered`);
+  const status = reason === "Answers" ? "True" : "False";
+  const condition = { type: "Reachable", status, reason, message: "", since: made.now.toISOString() } as const;
+  const next = { ...row, status: { ...row.status, conditions: [condition] }, version: row.version + 1 };
+  await made.table.write([{ put: next }]);
+}
+
+/** A survey of a sandbox: the metrics about zones, and the reads of the table. */
+function surveysOf(made: PlannerWorld) {
+  const reads = counting(made.table);
+  let lines: string[] = [];
+  const add = (name: string, value: number, dimensions: Readonly<Record<string, string>> = {}) =>
+    lines.push([name, ...Object.values(dimensions), value].join(" "));
+  const metrics: Metrics = { count: add, seconds: add };
+  const ports = { table: reads.table, clock: { now: () => made.now }, metrics, zones: made.zones };
+  const survey = zonesSurvey(ports);
+  return async () => {
+    lines = [];
+    const before = reads.requests();
+    const troubled = await survey();
+    const requests = reads.requests() - before;
+    await takeSurvey({ ...ports, table: made.table, sender: made.sender, log: silentLog }, troubled);
+    const metricsNow = lines.filter((line) => /Zone|unreachable/.test(line)).sort();
+    return { troubled: [...troubled].sort(), metrics: metricsNow, requests };
+  };
+}
+
+const silenceOf = async (made: PlannerWorld) => (await made.table.get(keys.zone("spoke")))?.silentSince;
+
+describe("the workers of a zone run", () => {
+  test("the zone is silent when none of its clusters answers, since the last one was lost, until one answers again", async () => {
+    const made = await fleet(2);
+    const survey = surveysOf(made);
+    await note(made, "s000", "Unreachable");
+    await note(made, "s001", "Answers");
+    expect(await survey()).toMatchObject({ troubled: [], metrics: [] });
+    made.advanceClock(60);
+    await note(made, "s001", "Unreachable");
+    const lost = made.now.toISOString();
+    made.advanceClock(60);
+    expect(await survey()).toMatchObject({ troubled: ["spoke"], metrics: ["SilentZones spoke 1"] });
+    expect(await silenceOf(made)).toBe(lost);
+    await made.pulse("spoke");
+    expect(await silenceOf(made)).toBe(lost);
+    await note(made, "s000", "Answers");
+    expect(await survey()).toMatchObject({ troubled: [], metrics: [] });
+    expect(await silenceOf(made)).toBeUndefined();
+  });
+
+  test.each(["Unauthorized", "IdentityMismatch"])(
+    "the zone is not silent when a cluster answers with %s",
+    async (reason) => {
+      const made = await fleet(2);
+      await note(made, "s000", "Unreachable");
+      await note(made, "s001", reason);
+      expect((await surveysOf(made)()).metrics).toEqual([]);
+    },
+  );
+
+  test("the zone is not silent before a worker has asked one of its clusters", async () => {
+    const made = await fleet(1);
+    expect((await surveysOf(made)()).metrics).toEqual([]);
+  });
+
+  test("a zone costs two requests in each survey, however many clusters it has, once a cluster is known that answers", async () => {
+    const made = await fleet(250);
+    for (const name of names(250, "s")) await note(made, name, "Unreachable");
+    await note(made, "s249", "Answers");
+    made.zones = new Set(["spoke"]);
+    const survey = surveysOf(made);
+    expect((await survey()).requests).toBeGreaterThan(2);
+    expect((await survey()).requests).toBe(2);
+    await note(made, "s249", "Unreachable");
+    await note(made, "s003", "Answers");
+    expect(await survey()).toMatchObject({ metrics: [] });
+    expect((await survey()).requests).toBe(2);
+  });
+});
+
+describe("unreachable clusters of a zone that is down are told apart", () => {
+  test("when its workers reach none of them", async () => {
+    const made = await fleet(4);
+    for (const name of names(4, "s")) {
+      await made.observe(name, "Unreachable");
+      await note(made, name, "Unreachable");
+    }
+    await made.observe("h000", "Unreachable");
+    for (const name of ["h001", "h002"]) await made.finish(name);
+    await made.plan();
+    expect((await surveysOf(made)()).metrics).toEqual([
+      "SilentZones spoke 1",
+      "Targets unreachable 5",
+      "UnreachableInZones 4",
+    ]);
+  });
+
+  test("when its workers do not run", async () => {
+    const made = await fleet(4);
+    for (const name of names(3, "h")) await made.finish(name);
+    made.advanceClock(600);
+    await made.plan();
+    const survey = surveysOf(made);
+    const down = ["Targets unreachable 4", "UnreachableInZones 4"];
+    expect((await survey()).metrics).toEqual(down);
+    // Its workers run again, and each cluster counts for itself.
+    await made.table.update({ update: keys.zone("spoke"), set: { workedAt: later(made.now, -599) } });
+    expect((await survey()).metrics).toEqual(["Targets unreachable 4"]);
+  });
+});
+
+test("an installation without zones reads nothing for them", async () => {
+  const made = await fleet(1);
+  made.zones = new Set();
+  expect(await surveysOf(made)()).toEqual({ troubled: [], metrics: [], requests: 0 });
+});

@@ -5,6 +5,7 @@ import { type Concurrency, sayWhichQuota } from "#infra/concurrency.ts";
 import { AlarmReceivers } from "#infra/constructs/alarm-receivers.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { existingState } from "#infra/existing-state.ts";
+import { sayWhatIsNotReached } from "#infra/resolve-zone.ts";
 import type { Settings } from "#infra/settings.ts";
 import type { StateStack } from "#infra/state-stack.ts";
 import { Wiring } from "#infra/wiring.ts";
@@ -57,6 +58,7 @@ export class ControlStack extends Stack {
       ...(name === undefined || certificateArn === undefined ? {} : { domain: { name, certificateArn } }),
       ...defined({
         gitCa,
+        resolveZone: settings.resolveZone,
         applyRoleArn: applyRole,
         discoverRoleArn: discoverRole,
       }),
@@ -65,6 +67,7 @@ export class ControlStack extends Stack {
     new AlarmReceivers(this, "AlarmReceivers", receivers).hearOf(this);
     sayWhichAccounts(this, clusterRoles);
     sayWhichQuota(this, concurrency);
+    sayWhatIsNotReached(this, settings);
     const { apiUrl, webhookUrl, dashboards, caller, discoverRoleArn, policies } = wiring;
     this.apiUrl = apiUrl;
     this.webhookUrl = webhookUrl;

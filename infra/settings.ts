@@ -2,6 +2,7 @@
 import { Token } from "aws-cdk-lib";
 import * as z from "zod";
 import { readGitCa } from "#infra/git-ca.ts";
+import { refuseResolveZone } from "#infra/resolve-zone.ts";
 import {
   homeForm,
   homeSchema,
@@ -120,8 +121,13 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "list",
       desired: "host names, addresses and ranges, separated by commas, such as git.corp.example,10.20.0.0/16",
-      does: "Private hosts and address ranges from which Starling may fetch Sources, and the keys of issuers for Receivers. Public hosts need no entry. In AWS the functions that fetch run outside of every VPC, so that the setting opens only what is reached from there.",
+      does: "Private hosts and address ranges from which Starling may fetch Sources, and the keys of issuers for Receivers. Public hosts need no entry. It needs `resolveZone`: without a zone, the functions that fetch run outside of every VPC and reach no private address, and the synthesis warns.",
     }),
+  resolveZone: z.string().min(1).optional().register(settingRows, {
+    type: "name",
+    desired: "the name of a zone of setting zones, such as private",
+    does: "Zone of `zones` from whose network Sources, and the keys of issuers for Receivers, are read ([Read Sources in a private network](tasks/read-private-sources.md)). Default: outside of every VPC.",
+  }),
   sourceBuckets: z
     .union([z.array(z.string()), z.string().transform((text) => text.split(","))])
     .transform((entries) => entries.map((each) => each.trim()))
@@ -272,6 +278,7 @@ export function readSettings(given: Readonly<Record<string, unknown>>): Settings
   const result = settingsSchema.safeParse(given);
   if (result.success) {
     refuseTooManyClusters(result.data.zones, result.data.clusters);
+    refuseResolveZone(result.data);
     refuseOtherState(result.data);
     zonesElsewhere(result.data);
     return refuseForeignGrant(refuseOwnBucket(refuseHalfADomain(result.data)));

@@ -96,6 +96,8 @@ export interface WiringProps {
   readonly eventBus: string;
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];
+  /** The zone from whose network Sources are read. Absent: outside of every VPC. */
+  readonly resolveZone?: string;
   /** Buckets that Sources may read, as in the setting. */
   readonly sourceBuckets: readonly string[];
   /** The guard of groups that have none of their own. */
@@ -254,6 +256,12 @@ export class Wiring extends Construct {
     });
     const everyMinute = new EveryMinute(this, "EveryMinute", tick.lambda);
 
+    // Hosts that people name are asked from here: those of Sources, and issuers of tokens.
+    const readFrom = plain(props.resolveZone ?? homeZone);
+    const reading = defined({
+      network: zones.find(({ setting: { name } }) => name === props.resolveZone)?.network.network,
+    });
+
     // people, CI -> api
     const api = new StarlingFunction(this, "Api", {
       folder: "api",
@@ -321,6 +329,7 @@ export class Wiring extends Construct {
             }
           : {}),
         ...servedByZones,
+        STARLING_RESOLVE_ZONE: readFrom,
         STARLING_LOG_GROUPS: logsOf(logNames),
         STARLING_INSTALLATION: plain(installationId),
         // For the state of the installation itself: starling doctor.
@@ -352,6 +361,7 @@ export class Wiring extends Construct {
 
     const gitCa = props.gitCa === undefined ? undefined : new GitCaLayer(this, "GitCa", props.gitCa);
     const privateHosts = {
+      STARLING_RESOLVE_ZONE: readFrom,
       ...(props.gitAllow.length === 0 ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow.join(",")) }),
       ...(gitCa === undefined ? {} : { STARLING_GIT_CA_FILE: plain(gitCa.file) }),
     };
@@ -380,6 +390,7 @@ export class Wiring extends Construct {
       timeout: Duration.seconds(10),
       memoryMiB: 512,
       ...defined({ layer: gitCa?.layer }),
+      ...reading,
     });
     new RepositoryEvents(this, "RepositoryEvents", webhook.lambda);
     const entry = new ApiEntry(this, "ApiEntry", {
@@ -471,6 +482,7 @@ export class Wiring extends Construct {
       timeout: toResolve.functionTimeout,
       memoryMiB: 2048,
       inMessageCircle: true,
+      ...reading,
     });
     this.resolveRoleArn = resolve.roleArn;
     resolve.workOn(toResolve, { batchSize: 1, maxConcurrency: bounds.resolve });

@@ -31,6 +31,7 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 
 /** At most this many Syncs with problems are shown for a group; `get syncs` lists them all. */
@@ -60,7 +61,8 @@ async function pageOf(session: Session, object: NamedObject, options: DescribeOp
     case "Source": {
       const source = await read<SourceObject>(session, path, { pins: "true" });
       if (isUnreadable(source)) return describeUnreadable(source, now);
-      return describeSource({ object: source, events: await events(session, path, options), now });
+      const from = await readingZone(session);
+      return describeSource({ object: source, events: await events(session, path, options), from, now });
     }
     case "Receiver": {
       const receiver = await read<ReceiverObject>(session, path);
@@ -178,6 +180,17 @@ async function rolloutPage(session: Session, path: string): Promise<string> {
     columns: tableStyle(session).columns,
     now: session.io.now(),
   });
+}
+
+/** The zone that reads Sources, where the installation has networks and says so. */
+async function readingZone(session: Session): Promise<string | undefined> {
+  try {
+    const { items } = await session.api.call<ApiList<ZoneObject>>({ method: "GET", path: "/v1/zones" });
+    return items.find(({ readsSources }) => readsSources === true)?.metadata.name;
+  } catch (error) {
+    if (error instanceof ApiFailure) return undefined;
+    throw error;
+  }
 }
 
 async function troubled(session: Session, path: string): Promise<readonly SyncObject[]> {

@@ -72,13 +72,14 @@ function print(session: Session, zones: readonly CountedZone[]): void {
     for (const { metadata } of zones) session.io.out(`zone/${metadata.name}\n`);
     return;
   }
-  const rows = zones.map(({ metadata, network, clusters }) => [
+  const rows = zones.map(({ metadata, network, clusters, readsSources = false }) => [
     metadata.name,
     network.type,
     network.addresses.join(",") || "-",
     String(clusters.total),
     String(clusters.unreachable),
+    readsSources ? "read" : "-",
   ]);
-  const columns = ["NAME", "NETWORK", "ADDRESSES", "CLUSTERS", "UNREACHABLE"];
+  const columns = ["NAME", "NETWORK", "ADDRESSES", "CLUSTERS", "UNREACHABLE", "SOURCES"];
   session.io.out(formatTable({ columns, rows }, tableStyle(session)));
 }

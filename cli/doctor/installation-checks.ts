@@ -7,6 +7,7 @@ import {
   judgeVersion,
   judgeWebhookSecret,
 } from "#cli/doctor/judge-installation.ts";
+import { readingPlace } from "#cli/format/reading-place.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import type { Session } from "#cli/session/session.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
@@ -47,6 +48,11 @@ export function installationChecks(session: Session): readonly Check[] {
       name: "dead-letters",
       needs: ["installation"],
       run: judged((reported) => reported.deadLetters, judgeDeadLetters),
+    },
+    {
+      name: "sources",
+      needs: ["installation"],
+      run: async () => ({ state: "ok", found: readingPlace((await installation()).resolveZone) }),
     },
     { name: "concurrency", needs: ["installation"], run: judged((reported) => reported.concurrency, judgeConcurrency) },
   ];

@@ -2,6 +2,7 @@ import { inclusionText } from "#cli/format/artifacts-text.ts";
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText, getTable, worstObjectsFirst } from "#cli/format/get-table.ts";
 import { inputsText, type ShownInputs, writtenInputsText } from "#cli/format/inputs-text.ts";
+import { readingPlace } from "#cli/format/reading-place.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { clusterValuesText } from "#cli/format/values-text.ts";
 import { counted } from "#shared/base/counted.ts";
@@ -81,7 +82,12 @@ function pinnedText({ revision, owner, template, found, failure }: PinnedRevisio
   return [revision, who, ...[artifact, problem].filter((text) => text !== undefined)].join("   ");
 }
 
-export function describeSource({ object: source, events, now }: Described<SourceObject>): string {
+export interface DescribedSource extends Described<SourceObject> {
+  /** The zone from which it is read, where that is known. */
+  readonly from?: string | undefined;
+}
+
+export function describeSource({ object: source, events, from, now }: DescribedSource): string {
   const { artifact, pins = [] } = source.status;
   const stale = staleSince(source, now);
   const { paths, interval, immutableTags, retain, include = [] } = source.spec;
@@ -96,6 +102,8 @@ export function describeSource({ object: source, events, now }: Described<Source
       ["Paths", paths.join(", ")],
       ["Interval", interval],
       ["Credentials", credentialsText(credentials)],
+      // CI pushes the others.
+      ["Zone", from === undefined || upstream.kind === "external" ? undefined : readingPlace(from)],
       [
         "Artifact",
         artifact === undefined

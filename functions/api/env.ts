@@ -14,10 +14,12 @@ export const apiEnv = z.object({
   STARLING_QUEUE_APPLY: z.url(),
   /** Queues of the zones besides `home`: `fixed=https://...,spoke=https://...`. Absent where there are none. */
   STARLING_ZONE_QUEUES: z.string().min(1).optional(),
+  /** Patterns of the names of clusters that zones serve: `spoke=eu-*+fra-1`. Absent where each zone serves every name. */
+  STARLING_ZONE_CLUSTERS: z.string().min(1).optional(),
   /** The fixed addresses of these zones: `fixed=192.0.2.1+192.0.2.2,spoke=`. */
   STARLING_ZONE_ADDRESSES: z.string().min(1).optional(),
-  /** Patterns of the names of the clusters that zones may serve: `spoke=eu-*+fra-1`. Zones without patterns serve all. */
-  STARLING_ZONE_CLUSTERS: z.string().min(1).optional(),
+  /** The zone from which Sources are read; `home` is outside of every VPC. Absent where there are no networks. */
+  STARLING_RESOLVE_ZONE: z.string().min(1).optional(),
   /** Dead-letter queues, whose messages are counted. */
   STARLING_DEAD_QUEUE_RESOLVE: z.url(),
   STARLING_DEAD_QUEUE_ROLLOUT: z.url(),

@@ -13,6 +13,7 @@ import { zonedSender } from "#shared/adapters/zoned-sender.ts";
 import { namedTexts } from "#shared/base/named-texts.ts";
 import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
+import { parseServedNames } from "#shared/fleet/served-names.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 import type { ApiClients } from "#shared/lambda/api-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
@@ -21,6 +22,7 @@ import type { WireOptions } from "#shared/lambda/wire-options.ts";
 export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, output }: WireOptions = {}): HttpHandler {
   const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
   const zones = namedTexts(env.STARLING_ZONE_QUEUES);
+  const served = parseServedNames(env.STARLING_ZONE_CLUSTERS);
   const queues = {
     resolve: env.STARLING_QUEUE_RESOLVE,
     discover: env.STARLING_QUEUE_DISCOVER,
@@ -32,9 +34,11 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
     links: new S3BlobLinks(aws.s3, env.STARLING_BUCKET),
     uploads: new S3Uploads(aws.s3, env.STARLING_BUCKET),
-    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, table }),
+    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, served, table }),
     zones: new Set(zones.keys()),
+    servedNames: served,
     zoneNetworks: parseZoneAddresses(env.STARLING_ZONE_ADDRESSES),
+    resolveZone: env.STARLING_RESOLVE_ZONE,
     clock,
     ids: randomIds,
     log: powertoolsLog("api", output),

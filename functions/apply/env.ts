@@ -17,6 +17,11 @@ export const applyEnv = z
     STARLING_ZONE: z.string().min(1),
     /** In `home`: the other zones of the installation, separated by commas. Absent in other zones, or for none. */
     STARLING_ZONES: z.string().min(1).optional(),
+    /**
+     * Patterns of the names of clusters that zones serve, `spoke=eu-*+fra-1`: in `home` those of all zones, elsewhere those of
+     * the own zone. Absent where they serve every name.
+     */
+    STARLING_ZONE_CLUSTERS: z.string().min(1).optional(),
     /** In a zone with a VPC of its own: the public addresses from which its requests come, separated by commas. */
     STARLING_ZONE_ADDRESSES: z.string().min(1).optional(),
     /** In a zone in subnets that existed before: its security groups, separated by commas. */

@@ -15,6 +15,7 @@ import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import { parseServedNames, servesName } from "#shared/fleet/served-names.ts";
 import type { ClusterClients, DataClients } from "#shared/lambda/cluster-clients.ts";
 import {
   byQueue,
@@ -33,15 +34,17 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
   const { clock = systemClock, output } = options;
   const log = powertoolsLog("apply", output);
   const installation = env.STARLING_INSTALLATION;
+  const served = parseServedNames(env.STARLING_ZONE_CLUSTERS);
   const connectorBy = (eks: EksAccess) => {
     const secrets = new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX });
-    return new KubeConnector({ secrets, eks, clock, installation, zone: env.STARLING_ZONE });
+    return new KubeConnector({ secrets, eks, clock, installation, zone: env.STARLING_ZONE, served });
   };
   const access = new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation });
   const connector = connectorBy(access);
   const zone = {
     own: env.STARLING_ZONE,
     others: env.STARLING_ZONES?.split(",") ?? [],
+    served,
     addresses: env.STARLING_ZONE_ADDRESSES?.split(",") ?? [],
     ...defined({ securityGroups: env.STARLING_ZONE_SECURITY_GROUPS?.split(",") }),
   };
@@ -69,8 +72,15 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     zone,
   };
   const pulse = zonePulse(ports);
+  /** Its role may not read the rows of other clusters. */
+  const isServed = (cluster: string) => {
+    const serves = servesName(served, env.STARLING_ZONE, cluster);
+    if (!serves) log.warn("left a cluster whose name this zone does not serve to the workers of home", { cluster });
+    return serves;
+  };
   const work = async (lane: Lane, { cluster, receives, sentAt }: Woken, context: InvocationContext) => {
     await pulse();
+    if (!isServed(cluster)) return undefined;
     const budget = { remainingMs: context.getRemainingTimeInMillis(), receives, lane, ...defined({ sentAt }) };
     return connector.during(() => workCluster(cluster, budget, ports));
   };
@@ -80,11 +90,10 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
       log,
       delays: new SqsReturns(aws.sqs, env.STARLING_QUEUE_APPLY),
       work: (messages, context) =>
-        eachMessage(messages, (message) =>
-          message.check === true
-            ? answerCheck(message.cluster, { table: ports.table, newWay })
-            : work("common", message, context),
-        ),
+        eachMessage(messages, async (message) => {
+          if (message.check !== true) return work("common", message, context);
+          return isServed(message.cluster) ? answerCheck(message.cluster, { table: ports.table, newWay }) : undefined;
+        }),
     }),
     [env.STARLING_QUEUE_APPLY_SLOW]: sqsHandler({
       queue: "applySlow",

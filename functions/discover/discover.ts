@@ -68,8 +68,8 @@ async function scan(row: DiscoveryRow, { hasTime, reported, ports }: ScanContext
   const known = await knownClusters(ports);
   const orphaned = await orphanedBy(known, { own: row.name, seen: seen.places }, ports);
   const now = clock.now();
-  const { zonesOfVpcs } = ports;
-  const about = { discovery: row.name, generation: row.generation, spec: row.spec, zonesOfVpcs, now };
+  const { zonesOfVpcs, served } = ports;
+  const about = { discovery: row.name, generation: row.generation, spec: row.spec, zonesOfVpcs, served, now };
   const plan = planScan({ ...about, known, orphaned, seen: seen.places });
   const names = await findNames(plan.candidates, table);
   const asked = await askClusters(names.candidates, { looker, hasTime }, ports);

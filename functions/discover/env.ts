@@ -10,7 +10,7 @@ export const discoverEnv = z.object({
   STARLING_QUEUE_ROLLOUT: z.url(),
   /** Zones of VPCs, by the setting: `vpc-0a1b2c3d=fixed,vpc-1a2b3c4d=spoke`. Absent where no zone names a VPC. */
   STARLING_ZONE_VPCS: z.string().min(1).optional(),
-  /** Patterns of the names of the clusters that zones may serve: `spoke=eu-*+fra-1`. Zones without patterns serve all. */
+  /** Patterns of the names of clusters that zones serve: `spoke=eu-*+fra-1`. Absent where each zone serves every name. */
   STARLING_ZONE_CLUSTERS: z.string().min(1).optional(),
 });
 export type DiscoverEnv = z.infer<typeof discoverEnv>;

@@ -6,6 +6,7 @@ import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts"
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { namedTexts } from "#shared/base/named-texts.ts";
+import { parseServedNames } from "#shared/fleet/served-names.ts";
 import type { DiscoveryClients } from "#shared/lambda/discovery-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -23,6 +24,7 @@ export function wireDiscover(env: DiscoverEnv, aws: DiscoveryClients, options: W
     log,
     installation,
     zonesOfVpcs: namedTexts(env.STARLING_ZONE_VPCS),
+    served: parseServedNames(env.STARLING_ZONE_CLUSTERS),
   };
   return sqsHandler({
     queue: "discover",

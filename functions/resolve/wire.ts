@@ -11,6 +11,7 @@ import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.
 import { readCertificates } from "#shared/adapters/git/read-certificates.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
+import { readFromZone } from "#shared/adapters/net/read-from-zone.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
@@ -26,13 +27,16 @@ export function wireResolve(env: ResolveEnv, aws: ResolveClients, options: WireO
     rules: addressRules(env.STARLING_GIT_ALLOW ?? ""),
     ...defined({ ca: readCertificates(env.STARLING_GIT_CA_FILE) }),
   };
-  const ports = {
-    table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
-    blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
-    sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT, resolve: env.STARLING_QUEUE_RESOLVE }),
+  const remotes = {
     git: new IsomorphicGitRemote(guard),
     http: new GuardedHttpRemote(guard),
     buckets: new S3BucketReader((region) => aws.s3In(region)),
+  };
+  const ports = {
+    ...readFromZone(remotes, env.STARLING_RESOLVE_ZONE),
+    table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
+    blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
+    sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT, resolve: env.STARLING_QUEUE_RESOLVE }),
     bucketRules: { allowed: parseAllowedBuckets(env.STARLING_SOURCE_BUCKETS ?? ""), own: env.STARLING_BUCKET },
     secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
     role: {

@@ -9,6 +9,7 @@ import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { zonedSender } from "#shared/adapters/zoned-sender.ts";
 import { namedTexts } from "#shared/base/named-texts.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
+import { parseServedNames } from "#shared/fleet/served-names.ts";
 import type { BlobClients, RowClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -22,6 +23,7 @@ export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, opti
   const log = powertoolsLog("rollout", output);
   const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
   const zones = namedTexts(env.STARLING_ZONE_QUEUES);
+  const served = parseServedNames(env.STARLING_ZONE_CLUSTERS);
   const queues = {
     rollout: env.STARLING_QUEUE_ROLLOUT,
     render: env.STARLING_QUEUE_RENDER,
@@ -31,7 +33,7 @@ export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, opti
   const ports = {
     table,
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
-    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, table }),
+    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, served, table }),
     clock,
     ids: randomIds,
     log,

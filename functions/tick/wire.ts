@@ -7,6 +7,7 @@ import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { zonedSender } from "#shared/adapters/zoned-sender.ts";
 import { namedTexts } from "#shared/base/named-texts.ts";
+import { parseServedNames } from "#shared/fleet/served-names.ts";
 import type { AlarmClients } from "#shared/lambda/alarm-clients.ts";
 import type { RowClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -16,6 +17,7 @@ export function wireTick(env: TickEnv, aws: RowClients & AlarmClients, options: 
   const { clock = systemClock, output } = options;
   const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
   const zones = namedTexts(env.STARLING_ZONE_QUEUES);
+  const served = parseServedNames(env.STARLING_ZONE_CLUSTERS);
   const queues = {
     resolve: env.STARLING_QUEUE_RESOLVE,
     render: env.STARLING_QUEUE_RENDER,
@@ -25,7 +27,7 @@ export function wireTick(env: TickEnv, aws: RowClients & AlarmClients, options: 
   };
   const ports = {
     table,
-    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, table }),
+    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, served, table }),
     zones: new Set(zones.keys()),
     alarms: new CloudWatchAlarmReader(aws.alarms),
     clock,

@@ -8,6 +8,7 @@ import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { readCertificates } from "#shared/adapters/git/read-certificates.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
+import { httpFromZone } from "#shared/adapters/net/read-from-zone.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { RowClients, SecretClients } from "#shared/lambda/core-clients.ts";
@@ -19,15 +20,16 @@ const issuerSeconds = 3;
 
 export function wireWebhook(env: WebhookEnv, aws: RowClients & SecretClients, options: WireOptions = {}): HttpHandler {
   const { clock = systemClock, output } = options;
+  const issuers = new GuardedHttpRemote({
+    rules: addressRules(env.STARLING_GIT_ALLOW ?? ""),
+    ...defined({ ca: readCertificates(env.STARLING_GIT_CA_FILE) }),
+    timeoutSeconds: issuerSeconds,
+  });
   return webhookHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SpacedSender(new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }), clock),
     secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
-    http: new GuardedHttpRemote({
-      rules: addressRules(env.STARLING_GIT_ALLOW ?? ""),
-      ...defined({ ca: readCertificates(env.STARLING_GIT_CA_FILE) }),
-      timeoutSeconds: issuerSeconds,
-    }),
+    http: httpFromZone(issuers, env.STARLING_RESOLVE_ZONE),
     clock,
     log: powertoolsLog("webhook", output),
     secretName: env.STARLING_WEBHOOK_SECRET,

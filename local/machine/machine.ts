@@ -78,6 +78,9 @@ export interface MachineOptions extends RunOptions {
   readonly guard?: string;
   /** The setting of this name, as JSON. */
   readonly zones?: string;
+  /** The settings of these names. Hosts on the loopback interface are allowed in any case. */
+  readonly resolveZone?: string;
+  readonly gitAllow?: string;
   /** With `unwritten`, the secret has no value, as after a deployment and before an operator has written it. */
   readonly webhookSecret?: "unwritten";
   /** The first part of the stacks' names and of the installation's name, as in the context of the app. */
@@ -175,7 +178,13 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const { account = largeAccount } = options;
   const context = {
     ...account,
-    ...defined({ installation: options.installation, guard: options.guard, zones: options.zones }),
+    ...defined({
+      installation: options.installation,
+      guard: options.guard,
+      zones: options.zones,
+      resolveZone: options.resolveZone,
+      gitAllow: options.gitAllow,
+    }),
   };
   const accessKey = options.accessKey ?? newAccessKey();
   const principals = new Principals([{ ...accessKey, principalArn }]);

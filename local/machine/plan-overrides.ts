@@ -3,6 +3,7 @@
 import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 
 export interface PlanOverrides {
   /** The file with the PEM certificates of this machine's git hosts. */
@@ -24,13 +25,16 @@ export const defaultTickEveryMs = 1000;
 
 /** All git hosts and clusters of this machine are on the loopback interface. */
 const loopback = "127.0.0.0/8,localhost,::1/128";
+/** The functions that ask hosts which people name. */
+const asking: ReadonlySet<string> = new Set(["resolve", "webhook"]);
 
 export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): MachinePlan {
   const { gitCaFile, installationId, timeoutSeconds = {} } = overrides;
-  const privateHosts = { STARLING_GIT_ALLOW: loopback, ...defined({ STARLING_GIT_CA_FILE: gitCaFile }) };
-  const additions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    resolve: privateHosts,
-    webhook: privateHosts,
+  const hosts = (lambda: FunctionPlan) => {
+    if (!asking.has(lambda.folder)) return {};
+    const { STARLING_GIT_ALLOW: allowed } = lambda.environment;
+    const all = allowed === undefined ? loopback : `${String(allowed)},${loopback}`;
+    return { STARLING_GIT_ALLOW: all, ...defined({ STARLING_GIT_CA_FILE: gitCaFile }) };
   };
   const identity = (lambda: FunctionPlan) =>
     installationId === undefined || lambda.environment.STARLING_INSTALLATION === undefined
@@ -38,7 +42,7 @@ export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): Machi
       : { STARLING_INSTALLATION: installationId };
   const overridden = (lambda: FunctionPlan): FunctionPlan => ({
     ...lambda,
-    environment: { ...lambda.environment, ...additions[lambda.folder], ...identity(lambda) },
+    environment: { ...withoutHome(lambda.environment), ...hosts(lambda), ...identity(lambda) },
     timeoutSeconds: timeoutSeconds[lambda.folder] ?? lambda.timeoutSeconds,
   });
   return {
@@ -56,4 +60,12 @@ export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): Machi
       return seconds === undefined ? queue : { ...queue, visibilityTimeoutSeconds: seconds };
     }),
   };
+}
+
+/** This machine is no VPC: remedies of home would send people to settings that it does not have. */
+function withoutHome({
+  STARLING_RESOLVE_ZONE: zone,
+  ...rest
+}: FunctionPlan["environment"]): FunctionPlan["environment"] {
+  return zone === undefined || zone === homeZone ? rest : { ...rest, STARLING_RESOLVE_ZONE: zone };
 }

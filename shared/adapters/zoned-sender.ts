@@ -1,21 +1,33 @@
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import { zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { type ServedNames, servesName } from "#shared/fleet/served-names.ts";
 import type { Message } from "#shared/messages.ts";
 import type { MessageSender, Table } from "#shared/ports.ts";
 
 /**
  * Sends messages about clusters to the workers of the clusters' zones. It reads the fleet's directory for clusters whose
- * zone the caller does not know, and reads nothing where `home` is the only zone.
+ * zone the caller does not know, and reads nothing where `home` is the only zone. The workers of `home` report clusters
+ * whose zone does not serve their names.
  */
-export function zonedSender(sender: MessageSender, { zones, table }: ZonedPorts): MessageSender {
+export function zonedSender(sender: MessageSender, { zones, served, table }: ZonedPorts): MessageSender {
   if (zones.size === 0) return sender;
-  return { send: async (messages) => sender.send(await inZones(messages, table)) };
+  return {
+    send: async (messages) => {
+      const zoned = await inZones(messages, table);
+      return sender.send(zoned.map((each) => (isServed(each, served) ? each : { ...each, zone: homeZone })));
+    },
+  };
+}
+
+function isServed(message: Message, served: ServedNames): boolean {
+  return message.to !== "apply" || message.zone === undefined || servesName(served, message.zone, message.cluster);
 }
 
 interface ZonedPorts {
   /** The zones besides `home`. */
   readonly zones: ReadonlyMap<string, unknown>;
+  readonly served: ServedNames;
   readonly table: Pick<Table, "getMany">;
 }
 

@@ -68,6 +68,7 @@ export const errorCodes = [
   "TokenTooLarge",
   "StsUnavailable",
   "ZoneNotFound",
+  "NameNotServed",
   "EksClusterNotFound",
   "EksClusterNotActive",
   "EksDenied",

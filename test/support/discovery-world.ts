@@ -55,6 +55,8 @@ export interface DiscoveryWorld<T extends Table = MemoryTable> {
       readonly leftMs?: () => number;
       /** The zones of VPCs by the setting `zones`. */
       readonly zonesOfVpcs?: DiscoverPorts["zonesOfVpcs"];
+      /** The names of clusters that zones serve. */
+      readonly served?: DiscoverPorts["served"];
     },
   ): Promise<void>;
   sandbox(): EksInventory;
@@ -174,7 +176,7 @@ export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<
     async scan(name, { leftMs = () => 300_000, ...options } = {}) {
       const inventory = options.sandbox ?? sandbox();
       const ports = {
-        ...{ table, sender, zonesOfVpcs: new Map<string, string>() },
+        ...{ table, sender, zonesOfVpcs: new Map<string, string>(), served: new Map<string, string[]>() },
         ...options,
         ...{ inventory, clock, ids: randomIds, log, installation },
       };

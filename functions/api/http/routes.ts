@@ -82,7 +82,8 @@ const answers: Answers<ApiPorts> = {
   "GET /v1/clusters/:name/check": ({ ports, params }) => readCheck(ports, part(params, "name")),
   "POST /v1/clusters/:name/cordon": cordon,
   "POST /v1/clusters/:name/uncordon": uncordon,
-  "GET /v1/zones": async ({ ports }) => listOf("Zone", everyZone(ports.zoneNetworks ?? []), undefined),
+  "GET /v1/zones": async ({ ports }) =>
+    listOf("Zone", everyZone(ports.zoneNetworks ?? [], ports.resolveZone), undefined),
   "GET /v1/freezes": async ({ ports }) => listOf("Freeze", await listFreezes(ports), undefined),
   "POST /v1/freezes/:freeze": putFreeze,
   "DELETE /v1/freezes/:freeze": liftFreeze,

@@ -28,6 +28,7 @@ export async function readInstallation(ports: ApiPorts): Promise<Installation> {
     name: ports.installation,
     version: starlingVersion,
     at: at.toISOString(),
+    ...defined({ resolveZone: ports.resolveZone }),
     webhookSecret,
     tick,
     due,

@@ -2,6 +2,7 @@ import type { Clock } from "#shared/base/clock.ts";
 import type { AccountConcurrency } from "#shared/fleet/api/installation.ts";
 import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
 import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
+import type { ServedNames } from "#shared/fleet/served-names.ts";
 import type { BucketRules } from "#shared/fleet/source-buckets.ts";
 import type {
   AccountReader,
@@ -39,8 +40,12 @@ export interface ApiPorts {
   readonly bucketRules?: BucketRules | undefined;
   /** The zones of the installation besides `home`; absent where nothing knows them. */
   readonly zones?: ReadonlySet<string> | undefined;
+  /** The names of clusters that they serve; absent where each serves every name. */
+  readonly servedNames?: ServedNames | undefined;
   /** The same zones with their networks. */
   readonly zoneNetworks?: readonly ZoneObject[] | undefined;
+  /** The zone from which Sources are read; absent where nothing knows it. */
+  readonly resolveZone?: string | undefined;
   readonly account: AccountReader;
   readonly own: OwnParts;
 }

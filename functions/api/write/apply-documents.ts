@@ -69,8 +69,8 @@ export interface ApplyAnswer {
 export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Promise<ApplyAnswer> {
   const documents = await checkDocuments(request.documents);
   const current = await readCurrent(ports, documents);
-  const { installation, bucketRules, zones } = ports;
-  refuseImpossible(documents, { current, installation, bucketRules, zones });
+  const { installation, bucketRules, zones, servedNames } = ports;
+  refuseImpossible(documents, { current, installation, bucketRules, zones, servedNames });
   await refuseCycles(ports.table, documents);
   const sources = await sourceWarnings(ports.table, documents);
   const clusters = await clusterWarnings(ports.table, documents);
@@ -186,7 +186,7 @@ interface Present {
  */
 function refuseImpossible(
   documents: readonly Document[],
-  { current, installation, bucketRules, zones }: Present & Pick<ApiPorts, "bucketRules" | "zones">,
+  { current, installation, bucketRules, ...zones }: Present & Pick<ApiPorts, "bucketRules" | "zones" | "servedNames">,
 ): void {
   const problems: DocumentProblem[] = [];
   for (const [index, document] of documents.entries()) {

@@ -8,6 +8,7 @@ import { type ClusterLink, clusterLinks, type LinkFinding } from "#shared/fleet/
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import { specOf, zoneOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import { notServedText, servesName } from "#shared/fleet/served-names.ts";
 
 /** @returns a finding for each link that this Cluster has, in the order of the way. */
 export async function followLinks(cluster: ClusterRow, way: CheckedWay): Promise<readonly LinkFinding[]> {
@@ -33,10 +34,18 @@ async function specLink(cluster: ClusterRow, { connector }: CheckedWay): Promise
   }
 }
 
-/** Another zone's workers do not get this far: only a zone that does not exist is unknown here. */
-async function zoneLink(cluster: ClusterRow, { zone: { own, others } }: CheckedWay): Promise<readonly LinkFinding[]> {
+/** Another zone's workers do not get this far: only a zone that does not exist, or does not serve the name, is found here. */
+async function zoneLink(
+  cluster: ClusterRow,
+  { zone: { own, others, served = new Map() } }: CheckedWay,
+): Promise<readonly LinkFinding[]> {
   const value = zoneOf(cluster);
   if (value === own) return [{ link: "zone", state: "ok", value }];
+  if (!servesName(served, value, cluster.name)) {
+    const message = `zone ${value} ${notServedText(served, value, cluster.name)}`;
+    const remedy = `name another zone in spec.access.zone of Cluster ${cluster.name}, or add the name to clusterNames of zone ${value} in the setting zones and deploy`;
+    return [{ link: "zone", state: "broken", value, code: "NameNotServed", message, remedy }];
+  }
   const message = `spec.access.zone names a zone that the installation does not have; it has ${[homeZone, ...others].join(", ")}`;
   const remedy = `add ${value} to the setting zones and deploy, or correct spec.access.zone of Cluster ${cluster.name}`;
   return [{ link: "zone", state: "broken", value, code: "ZoneNotFound", message, remedy }];

@@ -12,6 +12,7 @@ import { parseEksArn, roleArnIn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterSpec, EndpointOverride } from "#shared/fleet/kinds/cluster.ts";
 import { specOf, zoneOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { ClusterRow, EksAddress } from "#shared/fleet/rows/object-rows.ts";
+import { notServedText, type ServedNames, servesName } from "#shared/fleet/served-names.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { SecretReader } from "#shared/ports.ts";
 
@@ -31,6 +32,8 @@ export interface ConnectorPorts {
   readonly installation: string;
   /** The zone in which it connects. */
   readonly zone: string;
+  /** The names of clusters that zones serve; absent where each serves every name. */
+  readonly served?: ServedNames;
 }
 
 /** A secret, and the credential that it gives for one address. */
@@ -117,7 +120,7 @@ export class KubeConnector implements ClusterConnector {
   async endpointOf(cluster: ClusterRow): Promise<KubeEndpoint> {
     const spec = specOf(cluster);
     const zone = zoneOf(cluster);
-    if (zone !== this.#ports.zone) throw zoneNotFound(zone);
+    if (zone !== this.#ports.zone) throw unreachedZone(zone, cluster.name, this.#ports.served);
     const target = this.targetOf(cluster);
     if (target !== undefined) {
       const described = await this.#ports.eks.endpoint(target, cluster.status.address);
@@ -203,8 +206,12 @@ function placeOf({ server, caData }: EksEndpoint, override: EndpointOverride | u
   return { server: new URL(pathname, override.server).href.replace(/\/$/, ""), caData, tlsServerName };
 }
 
-/** Only a zone that no workers of the installation have comes this far: see `isElsewhere` of the worker. */
-function zoneNotFound(zone: string): StarlingError {
+/** Only a zone whose workers do not reach the cluster comes this far: see `isElsewhere` of the worker. */
+function unreachedZone(zone: string, cluster: string, served: ServedNames = new Map()): StarlingError {
+  if (!servesName(served, zone, cluster)) {
+    const message = `zone ${zone} of the Cluster ${notServedText(served, zone, cluster)}`;
+    return new StarlingError(message, { code: "NameNotServed", retry: "permanent" });
+  }
   const message = `spec.access.zone names a zone that the installation does not have: ${zone}; add it to the setting zones and deploy, or correct the Cluster`;
   return new StarlingError(message, { code: "ZoneNotFound", retry: "permanent" });
 }

@@ -1,5 +1,6 @@
 import type { SleepingClock } from "#shared/base/clock.ts";
 import type { ClusterRow, EksAddress } from "#shared/fleet/rows/object-rows.ts";
+import type { ServedNames } from "#shared/fleet/served-names.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { BlobStore, Ids, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
@@ -36,4 +37,6 @@ export interface WorkerZone {
   readonly own: string;
   /** The other zones of the installation. Only the worker of `home` knows them. */
   readonly others: readonly string[];
+  /** The names of clusters that zones serve; absent where each serves every name. */
+  readonly served?: ServedNames;
 }

@@ -11,6 +11,8 @@ export interface Installation {
   readonly version: string;
   /** Time of the answer, by the installation's clock. */
   readonly at: string;
+  /** The zone from which Sources are read; absent where there are no networks, and in answers of older stacks. */
+  readonly resolveZone?: string;
   readonly webhookSecret: Fact<WebhookSecret>;
   readonly tick: Fact<Tick>;
   readonly due: Fact<DueWork>;

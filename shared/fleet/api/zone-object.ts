@@ -13,6 +13,8 @@ export interface ZoneObject {
     /** Public addresses from which its requests come, where they are fixed and known. */
     readonly addresses: readonly string[];
   };
+  /** Sources are read from here. Absent: from elsewhere. */
+  readonly readsSources?: true;
 }
 
 /** The zones besides `home` as the function api gets them: `fixed=192.0.2.1+192.0.2.2,spoke=`, by the addresses of each. */
@@ -23,7 +25,8 @@ export function parseZoneAddresses(text: string | undefined): readonly ZoneObjec
   });
 }
 
-/** @param others - the zones besides `home`. @returns all zones, `home` first. */
-export function everyZone(others: readonly ZoneObject[]): readonly ZoneObject[] {
-  return [{ kind: "Zone", metadata: { name: homeZone }, network: { type: "none", addresses: [] } }, ...others];
+/** @param others - the zones besides `home`. @param reading - the one that reads Sources. @returns all zones, `home` first. */
+export function everyZone(others: readonly ZoneObject[], reading: string | undefined): readonly ZoneObject[] {
+  const home: ZoneObject = { kind: "Zone", metadata: { name: homeZone }, network: { type: "none", addresses: [] } };
+  return [home, ...others].map((zone) => (zone.metadata.name === reading ? { ...zone, readsSources: true } : zone));
 }

@@ -16,6 +16,7 @@ import type { FoundRow, RefusedCluster } from "#shared/fleet/rows/discovery-rows
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, Discovered } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { notServedText, type ServedNames, servesName } from "#shared/fleet/served-names.ts";
 
 export interface Description {
   readonly status: string;
@@ -32,6 +33,7 @@ export interface Scan {
   readonly generation: number;
   readonly spec: ClusterDiscoverySpec;
   readonly zonesOfVpcs: ZonesOfVpcs;
+  readonly served: ServedNames;
   readonly now: Date;
 }
 
@@ -100,6 +102,12 @@ export function become(
   }
   const { tags, version, createdAt, vpcId } = description;
   const zone = discoveredZone(spec, vpcId, scan.zonesOfVpcs);
+  // A zone that people wrote into the Cluster goes before this one. A cluster that is there already reports it itself.
+  const isNewThere = before?.spec.access?.zone === undefined && (found === undefined || found.zone !== zone);
+  if (zone !== undefined && isNewThere && !servesName(scan.served, zone, name)) {
+    const message = `its zone would be ${zone}, which ${notServedText(scan.served, zone, name)}`;
+    return { is: "refused", refused: { arn: eks.arn, reason: "NameNotServed", message } };
+  }
   const accepted = before?.discovered?.labels ?? {};
   const { labels, refused } = labelsFrom(spec, { eks, version, tags }, accepted);
   const tagged = valuesFrom(spec, tags, before?.discovered?.values ?? {});

@@ -21,6 +21,7 @@ export interface RefusedCluster {
   readonly reason: Among<
     | "NameCollision"
     | "NameInvalid"
+    | "NameNotServed"
     | "NotReady"
     | "ParametersUnseen"
     | "FoundByAnother"

@@ -8,6 +8,7 @@ const codes: ReadonlySet<string> = new Set([
   "AddressRefused",
   "InvalidAuthority",
   "ZoneNotFound",
+  "NameNotServed",
   "RoleDenied",
   "RegionDisabled",
   "TokenTooLarge",

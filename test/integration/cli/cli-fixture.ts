@@ -66,7 +66,7 @@ export function startCliFixture(settings: Settings = {}): Promise<CliFixture> {
 }
 
 /** The knowledge of the API besides its rows. */
-type Settings = Partial<Pick<ApiPorts, "clock" | "zoneNetworks">>;
+type Settings = Partial<Pick<ApiPorts, "clock" | "zoneNetworks" | "resolveZone">>;
 
 export async function startCliFixtureOver<T extends Table>(
   table: T,

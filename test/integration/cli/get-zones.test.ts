@@ -9,7 +9,10 @@ import { clusterRow } from "#test/support/cluster-row.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 
 const cli = forEachTest(() =>
-  startCliFixture({ zoneNetworks: parseZoneAddresses("fixed=203.0.113.7+203.0.113.8,spoke=") }),
+  startCliFixture({
+    zoneNetworks: parseZoneAddresses("fixed=203.0.113.7+203.0.113.8,spoke="),
+    resolveZone: "fixed",
+  }),
 );
 
 /** Registers a cluster; without a zone it is in `home`. */
@@ -33,12 +36,28 @@ test("`get zones` shows the network, the addresses and the clusters of each zone
   const { code, out } = await cli.run("get zones");
   expect(code).toBe(0);
   expect(out.split("\n").map((line) => line.trim().split(/\s+/))).toEqual([
-    ["NAME", "NETWORK", "ADDRESSES", "CLUSTERS", "UNREACHABLE"],
-    ["home", "none", "-", "1", "0"],
-    ["fixed", "vpc", "203.0.113.7,203.0.113.8", "0", "0"],
-    ["spoke", "subnets", "-", "2", "1"],
+    ["NAME", "NETWORK", "ADDRESSES", "CLUSTERS", "UNREACHABLE", "SOURCES"],
+    ["home", "none", "-", "1", "0", "-"],
+    ["fixed", "vpc", "203.0.113.7,203.0.113.8", "0", "0", "read"],
+    ["spoke", "subnets", "-", "2", "1", "-"],
     [""],
   ]);
+});
+
+test("`get zones -o json` marks the zone that reads Sources, and no other", async () => {
+  const { items } = JSON.parse((await cli.run("get zones -o json")).out) as { items: Record<string, unknown>[] };
+  expect(items.map(({ readsSources }) => readsSources)).toEqual([undefined, true, undefined]);
+});
+
+test("`describe source` says from which zone it is read", async () => {
+  const file = cli.write(
+    "source.yaml",
+    "{apiVersion: starling.dev/v1alpha1, kind: Source, metadata: {name: shop, namespace: shop}, spec: {git: {url: https://git.corp.example/shop.git}}}",
+  );
+  expect(await cli.run(["apply", "-f", file])).toMatchObject({ code: 0 });
+  expect((await cli.run("describe source/shop -n shop")).out).toMatch(
+    /^Zone: +read from zone fixed \(setting resolveZone\)$/m,
+  );
 });
 
 test("`get zone NAME -o json` prints one zone for programs", async () => {

@@ -9,6 +9,7 @@ import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ServedNames } from "#shared/fleet/served-names.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { startPatientWorker } from "#test/support/cluster-worker.ts";
@@ -31,14 +32,14 @@ async function moveTo(zone: string): Promise<void> {
 }
 
 /** The connector that workers of this zone really have. */
-async function connectorIn(zone: string) {
+async function connectorIn(zone: string, served: ServedNames = new Map()) {
   const { credentials, server, caData = "" } = worker.endpoint;
   if (!("token" in credentials)) throw new Error("the fixture has no token");
   const token = await credentials.token({ refresh: false });
   const read = async () => clusterSecret({ server, caData, token });
   const access = { sts: new STSClient({ region: "eu-west-1" }), eks: () => new EKSClient({ region: "eu-west-1" }) };
   const eks = new EksAccess({ ...access, clock: systemClock, installation });
-  return new KubeConnector({ secrets: { read }, eks, clock: systemClock, installation, zone });
+  return new KubeConnector({ secrets: { read }, eks, clock: systemClock, installation, zone, served });
 }
 
 test("a cluster that moved to another zone gets no request from a late message, and its rows stay due", async () => {
@@ -132,4 +133,37 @@ test("a worker says once a minute that its zone works, and only where there is m
   }
   for (const zone of ["home", "spoke"])
     expect(await table.get(keys.zone(zone))).toMatchObject({ workedAt: "2026-11-21T08:01:00.000Z", version: 2 });
+});
+
+test("home reports a cluster whose zone serves no such name, deletes nothing, and leaves it to the zone when that serves it", async () => {
+  await moveTo("spoke");
+  const spoke = { zone: { own: "spoke", others: [] }, connector: await connectorIn("spoke") };
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
+  await worker.world.work(spoke);
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/d")]);
+  worker.host.clearRequests();
+  const narrow: ServedNames = new Map([["spoke", ["eu-*", "fra-1"]]]);
+  const home = { zone: { ...homeOf("spoke"), served: narrow }, connector: await connectorIn("home", narrow) };
+  await worker.world.work(home);
+  expect(worker.host.requests()).toEqual([]);
+  expect(await worker.observed()).toMatchObject({
+    phase: "Unreachable",
+    reason: "NameNotServed",
+    message:
+      "zone spoke of the Cluster serves clusters named eu-*, fra-1, and not c1; name another zone, or an operator adds the name to the field clusterNames of zone spoke in the setting zones and deploys",
+  });
+  expect((await worker.world.table.get(keys.cluster("c1")))?.status.conditions).toMatchObject([
+    { type: "Reachable", status: "False", reason: "NameNotServed" },
+  ]);
+  expect(worker.members()).toEqual(["ConfigMap c", "Namespace shop"]);
+
+  const wide: ServedNames = new Map([["spoke", ["eu-*", "c*"]]]);
+  const before = await worker.world.sync("web");
+  await worker.world.work({ zone: { ...homeOf("spoke"), served: wide }, connector: await connectorIn("home", wide) });
+  expect(await worker.world.sync("web")).toEqual(before);
+  worker.world.aheadMs += 3_600_000;
+  await worker.world.work(spoke);
+  expect((await worker.world.table.get(keys.cluster("c1")))?.status.conditions).toMatchObject([
+    { type: "Reachable", status: "True" },
+  ]);
 });

@@ -166,3 +166,37 @@ test("zones that the installation lacks are refused with the field, the value an
     },
   );
 });
+
+test("a discovered cluster whose name its zone does not serve is not registered, and one that is there already stays where it was", async () => {
+  const zonesOfVpcs = new Map([[inSpoke, "spoke"]]);
+  const narrow = { zonesOfVpcs, served: new Map([["spoke", ["eu-*"]]]) };
+  await discoverBy({ role });
+  await world.scan("apps", narrow);
+  expect(await zones()).toEqual([undefined, undefined]);
+  expect(await world.cluster("a")).toBeUndefined();
+  const [refused] = (await world.row("apps")).status.refused ?? [];
+  expect(refused).toEqual({
+    arn: arnOf("a", account),
+    reason: "NameNotServed",
+    message:
+      "its zone would be spoke, which serves clusters named eu-*, and not a; name another zone, or an operator adds the name to the field clusterNames of zone spoke in the setting zones and deploys",
+  });
+
+  world.pass(6);
+  await world.scan("apps", { zonesOfVpcs, served: new Map([["spoke", ["a"]]]) });
+  expect(await zones()).toEqual(["spoke", undefined, undefined]);
+  expect((await world.row("apps")).status.refused ?? []).toEqual([]);
+
+  // Its own condition says it: the worker of home reports the cluster.
+  world.pass(30);
+  await world.scan("apps", narrow);
+  expect(await zones()).toEqual(["spoke", undefined, undefined]);
+  expect((await world.row("apps")).status.refused ?? []).toEqual([]);
+
+  world.pass(6);
+  await world.scan("apps", { zonesOfVpcs: new Map([[inFixed, "spoke"]]), served: narrow.served });
+  expect(await zones()).toEqual([undefined, undefined, undefined]);
+  expect((await world.row("apps")).status.refused).toMatchObject([
+    { arn: arnOf("b", account), reason: "NameNotServed" },
+  ]);
+});

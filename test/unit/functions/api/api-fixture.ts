@@ -37,7 +37,7 @@ export function apiFixture(
   table = new MemoryTable(),
   through: Table = table,
   blobs = new MemoryBlobStore(),
-  settings: Partial<Pick<ApiPorts, "bucketRules" | "defaultGuard" | "personalRoles">> = {},
+  settings: Partial<Pick<ApiPorts, "bucketRules" | "defaultGuard" | "personalRoles" | "zones" | "servedNames">> = {},
 ): ApiFixture {
   const sender = new MemorySender();
   const log: Record<string, unknown>[] = [];

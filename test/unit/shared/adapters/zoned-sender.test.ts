@@ -18,11 +18,12 @@ function recorded(entries: readonly object[] = []) {
 }
 
 const zones = new Map([["spoke", "url"]]);
+const served = new Map();
 const about = (cluster: string) => ({ to: "apply", cluster }) as const;
 
 test("without zones nothing is read, and messages stay as they are", async () => {
   const { sender, table, sent, read } = recorded();
-  await zonedSender(sender, { zones: new Map(), table }).send([about("c1")]);
+  await zonedSender(sender, { zones: new Map(), served, table }).send([about("c1")]);
   expect({ sent, read }).toEqual({ sent: [about("c1")], read: [] });
 });
 
@@ -34,7 +35,14 @@ test("the zone of a cluster is read once for all messages about it, and not for 
   const rollout = { to: "rollout", owner: { namespace: "shop", kind: "SyncGroup", name: "web" } } as const;
   const known = { ...about("c4"), zone: "spoke" };
   const check = { ...about("c1"), check: true } as const;
-  await zonedSender(sender, { zones, table }).send([about("c1"), check, rollout, about("c2"), about("c3"), known]);
+  await zonedSender(sender, { zones, served, table }).send([
+    about("c1"),
+    check,
+    rollout,
+    about("c2"),
+    about("c3"),
+    known,
+  ]);
   expect(sent).toEqual([
     { ...about("c1"), zone: "spoke" },
     { ...check, zone: "spoke" },
@@ -44,4 +52,19 @@ test("the zone of a cluster is read once for all messages about it, and not for 
     known,
   ]);
   expect(read.map(({ sk }) => sk)).toEqual(["c1", "c2", "c3"]);
+});
+
+test("a message about a cluster whose zone does not serve its name goes to home, whose workers report that", async () => {
+  const { sender, table, sent } = recorded([
+    { type: "Fleet", name: "eu-1", zone: "spoke" },
+    { type: "Fleet", name: "us-1", zone: "spoke" },
+  ]);
+  const only = new Map([["spoke", ["eu-*"]]]);
+  const check = { ...about("us-1"), check: true, zone: "spoke" } as const;
+  await zonedSender(sender, { zones, served: only, table }).send([about("eu-1"), about("us-1"), check]);
+  expect(sent).toEqual([
+    { ...about("eu-1"), zone: "spoke" },
+    { ...about("us-1"), zone: "home" },
+    { ...check, zone: "home" },
+  ]);
 });

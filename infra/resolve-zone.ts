@@ -1,0 +1,38 @@
+/** The setting `resolveZone`: the zone from whose network Sources, and the keys of issuers, are read. */
+import { Annotations } from "aws-cdk-lib";
+import type { IConstruct } from "constructs";
+import type { Settings } from "#infra/settings.ts";
+import { nearestName } from "#shared/base/nearest-name.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
+
+type ResolveSettings = Pick<Settings, "gitAllow" | "resolveZone" | "zones">;
+
+/** @throws Error when the setting names a zone whose network the function cannot enter. */
+export function refuseResolveZone({ resolveZone, zones }: Pick<Settings, "resolveZone" | "zones">): void {
+  if (resolveZone === undefined || zones.some(({ name }) => name === resolveZone)) return;
+  const given = `setting resolveZone is "${resolveZone}"`;
+  if (resolveZone === homeZone)
+    throw new Error(`${given}, which has no network; leave it out, or name one of setting zones`);
+  const names = zones.map(({ name }) => name);
+  if (names.length === 0)
+    throw new Error(`${given}, but setting zones has no zone; add ${zoneExample(resolveZone)} to it, or leave it out`);
+  const nearest = nearestName(resolveZone, names);
+  const remedy = nearest === undefined ? "name one of them" : `did you mean ${nearest}?`;
+  throw new Error(`${given}, but setting zones has only ${names.join(", ")}; ${remedy}`);
+}
+
+/** Warns at each synthesis of allowed private hosts that nothing can reach. */
+export function sayWhatIsNotReached(scope: IConstruct, { gitAllow, resolveZone, zones }: ResolveSettings): void {
+  if (gitAllow.length === 0 || resolveZone !== undefined) return;
+  const names = zones.map(({ name }) => name);
+  const zone =
+    names.length === 0 ? `a zone of setting zones, such as ${zoneExample("private")}` : `one of ${names.join(", ")}`;
+  Annotations.of(scope).addWarningV2(
+    "starling:gitAllow",
+    `setting gitAllow has ${gitAllow.join(", ")}, but resolve and webhook run outside of every VPC and reach public addresses only; set resolveZone to ${zone}, or leave gitAllow out`,
+  );
+}
+
+function zoneExample(name: string): string {
+  return `{"name": "${name}", "subnets": [...], "securityGroups": [...]}`;
+}

@@ -87,6 +87,7 @@ class ZoneParts extends Construct {
     const made = new RemoteZone(this, "Zone", {
       ...{ zone: zone.name, installation: settings.installation, home, clusterRoles: roles },
       bounds: concurrency.boundsOfZone(zone.name),
+      clusterNames: zone.clusterNames ?? [],
       ...defined({
         network: placed?.network,
         addresses: placed?.addresses,

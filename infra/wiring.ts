@@ -48,7 +48,7 @@ import { WorkQueue } from "#infra/constructs/work-queue.ts";
 import { ZoneAccess } from "#infra/constructs/zone-access.ts";
 import { ZoneNetwork } from "#infra/constructs/zone-network.ts";
 import { ZoneWatch } from "#infra/constructs/zone-watch.ts";
-import { fleetAccess, ZoneQueues, ZoneWorkers } from "#infra/constructs/zone-workers.ts";
+import { clustersOfZones, fleetAccess, ZoneQueues, ZoneWorkers } from "#infra/constructs/zone-workers.ts";
 import { isElsewhere, type Place, type ZoneSetting } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
@@ -201,10 +201,7 @@ export class Wiring extends Construct {
           ),
         }
       : {};
-    const namesOfZones = props.zones.flatMap(({ name, clusterNames = [] }) =>
-      clusterNames.length === 0 ? [] : [`${name}=${clusterNames.join("+")}`],
-    );
-    const servedByZones = namesOfZones.length === 0 ? {} : { STARLING_ZONE_CLUSTERS: plain(namesOfZones.join(",")) };
+    const servedByZones = clustersOfZones(props.zones);
 
     /** The log group of every function, filled when all functions exist. */
     const logNames: Record<string, Named> = {};
@@ -243,6 +240,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
         ...toZones,
+        ...servedByZones,
       },
       namedByRows: (["cloudwatch:DescribeAlarms", "cloudwatch:DescribeAlarmHistory"] as const).map((action) => ({
         action,
@@ -539,6 +537,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_RENDER: toRender.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
         ...toZones,
+        ...servedByZones,
         STARLING_QUEUE_REPORT: toReport.send(),
       },
       timeout: toRollout.functionTimeout,
@@ -595,13 +594,14 @@ export class Wiring extends Construct {
     const apply = new ZoneWorkers(this, {
       ...ofEachZone({ name: homeZone }),
       queues: ofHome,
+      served: props.zones,
       others: props.zones.map(({ name }) => name),
       trustedRole: defined({ arn: props.applyRoleArn }),
     });
     const zoneWorkers = zones.map(({ setting, place, network: { network, addresses }, queues }) => {
       const worker = new ZoneWorkers(place, {
         ...ofEachZone(setting),
-        ...{ queues, network, addresses, trustedRole: {} },
+        ...{ queues, network, addresses, trustedRole: {}, served: [setting] },
         ...defined({ securityGroups: setting.securityGroups }),
       });
       return { name: setting.name, queues, worker, addresses };

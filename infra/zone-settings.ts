@@ -225,7 +225,10 @@ export interface Place {
 /** The names of what belongs to a zone, by which its account and that of the installation know each other's parts. */
 export function zoneParts(installation: string, zone: string) {
   const name = `${installation}-zone-${zone}`;
-  return { stack: name, role: name, dataRole: `${name}-data`, apply: `${name}-apply`, applySlow: `${name}-apply-slow` };
+  return {
+    ...{ stack: name, role: name, dataRole: `${name}-data`, log: `/starling/${name}` },
+    ...{ apply: `${name}-apply`, applySlow: `${name}-apply-slow` },
+  };
 }
 
 /** IAM's limit for the name of a role. */

@@ -16,6 +16,8 @@ export interface RemoteZoneProps {
   readonly home: HomeSetting;
   readonly clusterRoles: ClusterRoles;
   readonly bounds: WorkerBounds;
+  /** Patterns of the names of the clusters that it may serve. */
+  readonly clusterNames: readonly string[];
   readonly network?: Network;
   readonly addresses?: readonly string[];
   /** The security groups of a network that existed before. */
@@ -35,7 +37,7 @@ export class RemoteZone extends Construct {
 
   constructor(scope: Construct, id: string, props: RemoteZoneProps) {
     super(scope, id);
-    const { zone, installation, home, network, addresses, securityGroups, codeIn } = props;
+    const { zone, installation, home, clusterNames, network, addresses, securityGroups, codeIn } = props;
     const parts = zoneParts(installation, zone);
     const queues = new ZoneQueues(this, zone, { home: home.account, names: parts });
     // The names that the control stack gives its queues.
@@ -52,6 +54,8 @@ export class RemoteZone extends Construct {
       },
       dataRole: { arn: `arn:${Aws.PARTITION}:iam::${home.account}:role/${parts.dataRole}`, region: home.region },
       trustedRole: { name: parts.role },
+      served: [{ name: zone, clusterNames: [...clusterNames] }],
+      logName: parts.log,
       ...defined({ network, addresses, securityGroups, codeIn }),
     });
     alarmOfZone(this, "Down", { zone, worker: worker.lambda, queues });

@@ -67,6 +67,8 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   readonly namedByRows?: readonly Grant[];
   /** A log group that outlives the function. Absent: a new one with a month of retention, which is deleted with the stack. */
   readonly logGroup?: Named;
+  /** Name of the new log group. Absent: a name that CloudFormation chooses. */
+  readonly logName?: string;
   readonly timeout: Duration;
   readonly memoryMiB: number;
   /**
@@ -112,7 +114,7 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
 
   constructor(scope: Construct, id: string, props: StarlingFunctionProps<Env>) {
     super(scope, id);
-    const { logGroup, arn: logGroupArn } = this.#logs(props.logGroup);
+    const { logGroup, arn: logGroupArn } = this.#logs(props);
     this.logs = { name: logGroup.logGroupName, arn: logGroupArn };
     const role = this.#role(props.trustedRole);
     role.addToPrincipalPolicy(
@@ -206,11 +208,15 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
     return role;
   }
 
-  #logs(existing: Named | undefined): { readonly logGroup: ILogGroup; readonly arn: string } {
+  #logs({ logGroup: existing, logName }: { readonly logGroup?: Named; readonly logName?: string }): {
+    readonly logGroup: ILogGroup;
+    readonly arn: string;
+  } {
     if (existing !== undefined) {
       return { logGroup: LogGroup.fromLogGroupName(this, "Logs", existing.name), arn: existing.arn };
     }
     const logGroup = new LogGroup(this, "Logs", {
+      ...defined({ logGroupName: logName }),
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY,
     });

@@ -3,9 +3,18 @@ import type { Construct } from "constructs";
 import { applyEnv } from "#functions/apply/env.ts";
 import { assumeClusterRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
 import type { WorkerBounds } from "#infra/concurrency.ts";
-import { type AccessFor, assumptionOf, blobsOf, type Named, plain, rowsOf } from "#infra/constructs/access.ts";
+import {
+  type Access,
+  type AccessFor,
+  assumptionOf,
+  blobsOf,
+  type Named,
+  plain,
+  rowsOf,
+} from "#infra/constructs/access.ts";
 import { type Network, StarlingFunction, type TrustedRole } from "#infra/constructs/starling-function.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
+import type { ZoneSetting } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import { partitionOfZone, partitions, partitionsOfClusters } from "#shared/fleet/rows/keys.ts";
@@ -83,6 +92,16 @@ export function fleetAccess(
   };
 }
 
+type Served = Pick<ZoneSetting, "name" | "clusterNames">;
+
+/** The names of clusters that zones may serve, for the environment of functions. Zones without patterns serve all. */
+export function clustersOfZones(zones: readonly Served[]): { readonly STARLING_ZONE_CLUSTERS?: Access } {
+  const named = zones.flatMap(({ name, clusterNames }) =>
+    clusterNames === undefined ? [] : [`${name}=${clusterNames.join("+")}`],
+  );
+  return named.length === 0 ? {} : { STARLING_ZONE_CLUSTERS: plain(named.join(",")) };
+}
+
 export interface ZoneWorkersProps {
   readonly zone: string;
   readonly installation: string;
@@ -101,6 +120,10 @@ export interface ZoneWorkersProps {
   readonly addresses?: readonly string[];
   /** The security groups of a network that existed before. */
   readonly securityGroups?: readonly string[];
+  /** The zones whose patterns of clusters the workers know: their own, and for `home` all. */
+  readonly served: readonly Served[];
+  /** Name of a new log group. Absent: a name of the stack. */
+  readonly logName?: string;
   /** The other zones, for `home`. */
   readonly others?: readonly string[];
 }
@@ -131,6 +154,7 @@ export class ZoneWorkers extends StarlingFunction<typeof applyEnv> {
         STARLING_QUEUE_APPLY: queues.toApply.ownWork(),
         STARLING_QUEUE_APPLY_SLOW: queues.toApplySlow.ownWork(),
         STARLING_ZONE: plain(zone),
+        ...clustersOfZones(props.served),
         ...(others.length === 0 ? {} : { STARLING_ZONES: plain(others.join(",")) }),
         ...(addresses.length === 0 ? {} : { STARLING_ZONE_ADDRESSES: plain(addresses.join(",")) }),
         ...(securityGroups.length === 0 ? {} : { STARLING_ZONE_SECURITY_GROUPS: plain(securityGroups.join(",")) }),
@@ -155,7 +179,7 @@ export class ZoneWorkers extends StarlingFunction<typeof applyEnv> {
       timeout: queues.toApply.functionTimeout,
       memoryMiB: 1024,
       inMessageCircle: true,
-      ...defined({ network, codeIn }),
+      ...defined({ network, codeIn, logName: props.logName }),
     });
     // A cluster's answer may crash its worker, so that each invocation works on one cluster.
     this.workOn(queues.toApply, { batchSize: 1, maxConcurrency: bounds.apply });

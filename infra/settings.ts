@@ -6,6 +6,7 @@ import { refuseResolveZone } from "#infra/resolve-zone.ts";
 import {
   homeForm,
   homeSchema,
+  refuseSharedRole,
   refuseTooManyClusters,
   zoneProblem,
   zonesElsewhere,
@@ -281,6 +282,8 @@ export function readSettings(given: Readonly<Record<string, unknown>>): Settings
     refuseResolveZone(result.data);
     refuseOtherState(result.data);
     zonesElsewhere(result.data);
+    const { zones, applyRole, discoverRole } = result.data;
+    refuseSharedRole({ zones, applyRole, discoverRole });
     return refuseForeignGrant(refuseOwnBucket(refuseHalfADomain(result.data)));
   }
   const problems = result.error.issues.flatMap((issue) =>

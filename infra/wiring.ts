@@ -601,7 +601,7 @@ export class Wiring extends Construct {
     const zoneWorkers = zones.map(({ setting, place, network: { network, addresses }, queues }) => {
       const worker = new ZoneWorkers(place, {
         ...ofEachZone(setting),
-        ...{ queues, network, addresses, trustedRole: {}, served: [setting] },
+        ...{ queues, network, addresses, trustedRole: defined({ arn: setting.role }), served: [setting] },
         ...defined({ securityGroups: setting.securityGroups }),
       });
       return { name: setting.name, queues, worker, addresses };

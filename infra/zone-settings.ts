@@ -61,6 +61,8 @@ const topicForm = "the ARN of an SNS topic, such as arn:aws:sns:eu-west-1:444455
 
 const account = z.string(accountForm).regex(/^\d{12}$/, accountForm);
 const region = z.string(regionForm).regex(/^[a-z]{2,}(-[a-z]+)+-\d{1,2}$/, regionForm);
+const roleForm =
+  "the ARN of a role of Starling's account, such as the former output Zone<Name>Role of the control stack, or no value (a new role)";
 
 const zone = z
   .strictObject(
@@ -96,6 +98,8 @@ const zone = z
       securityGroups: idsOf("sg", { what: "security groups", most: 5 }).optional(),
       /** VPCs whose clusters this zone reaches: ClusterDiscoveries put clusters into zones by them. */
       vpcs: idsOf("vpc", { what: "VPCs", most: mostVpcs }).optional(),
+      /** An existing role for its workers, which the roles of clusters trust. */
+      role: z.string(roleForm).refine(isRole, roleForm).optional(),
     },
     zoneForm,
   )
@@ -115,6 +119,11 @@ const zone = z
           [field],
           `is ${value}, and only a zone with account or region has its own; leave it out, or use setting ${field}`,
         );
+    if (isRemote && each.role !== undefined)
+      refuse(
+        ["role"],
+        `is ${each.role}, and the role of a zone with account or region has a fixed name, <installation>-zone-<name>, which stays the same; leave it out`,
+      );
     if (!isRemote && vpc === undefined && subnets === undefined)
       refuse([], "has no network; add vpc (a new network, such as {}) or subnets (existing ones)");
     if (vpc !== undefined && subnets !== undefined)
@@ -143,7 +152,7 @@ const zoneList = z
         message: `has ${vpcs.length} VPCs, and at most ${mostVpcs} fit into all zones together; name the others in spec.access.zonesByVpc of ClusterDiscoveries`,
         params: { whole: true },
       });
-    for (const [index, { name, subnets, securityGroups, vpcs: own = [] }] of zones.entries()) {
+    for (const [index, { name, subnets, securityGroups, role, vpcs: own = [] }] of zones.entries()) {
       const before = zones.slice(0, index);
       const refuse = (field: string, message: string) =>
         context.addIssue({ code: "custom", path: [index, field], message, params: { whole: true } });
@@ -160,6 +169,12 @@ const zoneList = z
             `has ${vpc}, which zone ${other.name} has, too; leave it to the zone that reaches its clusters`,
           );
       }
+      const sharer = role === undefined ? undefined : before.find((each) => each.role === role);
+      if (sharer !== undefined)
+        refuse(
+          "role",
+          `is ${role}, which zone ${sharer.name} has, too; give each zone a role of its own, because the roles of clusters trust one zone by it`,
+        );
       const [twin] = before.filter(
         (each) => sameSet(each.subnets, subnets) && sameSet(each.securityGroups, securityGroups),
       );
@@ -312,6 +327,24 @@ export function refuseTooManyClusters(zones: readonly ZoneSetting[], clusters: n
   );
 }
 
+/** @throws Error when the role of a zone is that of another function. */
+export function refuseSharedRole({
+  zones,
+  ...others
+}: {
+  readonly zones: readonly ZoneSetting[];
+  readonly applyRole?: string | undefined;
+  readonly discoverRole?: string | undefined;
+}): void {
+  for (const [setting, taken] of Object.entries(others)) {
+    const [index, zone] = [...zones.entries()].find(([, { role }]) => role !== undefined && role === taken) ?? [];
+    if (zone !== undefined)
+      throw new Error(
+        `setting zones[${index}].role of zone ${zone.name} is ${taken}, which setting ${setting} has, too; name another role, because the roles of clusters trust one zone by it`,
+      );
+  }
+}
+
 /** `setting zones[1].vpc.cidr of zone fixed`. */
 function placeOf([setting, ...path]: readonly PropertyKey[], list: unknown): string {
   const field = path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
@@ -340,6 +373,10 @@ function parsed(text: string): unknown {
 
 function sameSet(one: readonly string[] = [], other: readonly string[] = []): boolean {
   return one.length === other.length && one.every((each) => other.includes(each));
+}
+
+function isRole(text: string): boolean {
+  return Token.isUnresolved(text) || /^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/.test(text);
 }
 
 /** Whether the text is a range that EC2 takes for a VPC of a zone. */

@@ -156,6 +156,32 @@ describe("the roles that clusters and their accounts trust", () => {
   );
 });
 
+describe("the role of a zone that clusters trust", () => {
+  const zone = { name: "spoke", subnets: ["subnet-0a1b2c3d4e5f60718"], securityGroups: ["sg-0a1b2c3d4e5f60718"] };
+  const policiesOf = (all: readonly Resource[], role: unknown) =>
+    ofType(all, "AWS::IAM::Policy")
+      .filter(({ Properties }) => JSON.stringify(Properties.Roles) === JSON.stringify([role]))
+      .map(({ Properties }) => Properties.PolicyDocument);
+
+  test("a role that the stack makes stays when the stack is deleted", async () => {
+    const made = await synthesizeTemplates({ zones: JSON.stringify([zone]) });
+    const role = made.resources.find(({ id }) => id === roleOf(functionNamed(made.resources, "apply-spoke")));
+    expect(role).toMatchObject({ DeletionPolicy: "RetainExceptOnCreate", UpdateReplacePolicy: "Retain" });
+  });
+
+  test("the next stack that names it uses it with all its permissions, makes none, and prints it", async () => {
+    const first = await synthesizeTemplates({ zones: JSON.stringify([zone]) });
+    const arn = "arn:aws:iam::111122223333:role/starling-control-spoke-AbCdEf";
+    const made = await synthesizeTemplates({ zones: JSON.stringify([{ ...zone, role: arn }]) });
+    expect(functionNamed(made.resources, "apply-spoke").Properties.Role).toBe(arn);
+    expect(ofType(made.resources, "AWS::IAM::Role").filter(({ id }) => id.includes("Zonespoke"))).toEqual([]);
+    expect(made.control.findOutputs("ZoneSpokeRole")).toMatchObject({ ZoneSpokeRole: { Value: arn } });
+    const own = policiesOf(first.resources, { Ref: roleOf(functionNamed(first.resources, "apply-spoke")) });
+    expect(own).toHaveLength(1);
+    expect(policiesOf(made.resources, "starling-control-spoke-AbCdEf")).toEqual(own);
+  });
+});
+
 describe("the exports of the state stack", () => {
   test("the control stack imports no exports, and reads outputs that exist, so the state stack can always be updated", () => {
     const text = JSON.stringify(control.toJSON());

@@ -103,6 +103,8 @@ test("the deployment on the page puts resolve into the zone that the page names"
   expect(settings.zones.map(({ name }) => name)).toEqual(["spoke"]);
 });
 
+const elsewhere = { account: "111122223333", region: "eu-central-1", table: "state-Table", bucket: "state-blobs" };
+
 describe("a wrong value is refused with the value, the known zones and the remedy", () => {
   test.each([
     [
@@ -123,7 +125,16 @@ describe("a wrong value is refused with the value, the known zones and the remed
     [
       "a zone without the setting zones",
       { resolveZone: "spoke" },
-      'setting resolveZone is "spoke", but setting zones has no zone; add {"name": "spoke", "subnets": [...], "securityGroups": [...]} to it, or leave it out',
+      'setting resolveZone is "spoke", but setting zones has no zone of this account and region; add {"name": "spoke", "subnets": [...], "securityGroups": [...]} to it, or leave it out',
+    ],
+    [
+      "a zone of another region",
+      {
+        zones: [...zones, { name: "far", region: "us-east-1", clusterNames: ["us-*"] }],
+        home: elsewhere,
+        resolveZone: "far",
+      },
+      'setting resolveZone is "far", which is in another account or region, and resolve is not; name one of spoke, private, or leave it out',
     ],
     [
       "home, which has no network",

@@ -395,6 +395,24 @@ describe("a zone that is wrong is refused with its name, the field, the value an
       "setting zones[1].vpcs of zone spoke has vpc-0a1b2c3d, which zone fixed has, too; leave it to the zone that",
     ],
     [
+      "a role that is no ARN",
+      [{ ...fixed, role: "starling-fixed" }],
+      'setting zones[0].role of zone fixed is "starling-fixed"; expected the ARN of a role of Starling\'s account',
+    ],
+    [
+      "a role of a zone elsewhere",
+      [{ name: "far", region: "us-east-1", clusterNames: ["us-*"], role: "arn:aws:iam::111122223333:role/one" }],
+      "setting zones[0].role of zone far is arn:aws:iam::111122223333:role/one, and the role of a zone with account or",
+    ],
+    [
+      "one role for two zones",
+      [
+        { ...fixed, role: "arn:aws:iam::111122223333:role/one" },
+        { ...spoke, role: "arn:aws:iam::111122223333:role/one" },
+      ],
+      "setting zones[1].role of zone spoke is arn:aws:iam::111122223333:role/one, which zone fixed has, too; give each",
+    ],
+    [
       "more VPCs than fit into the environment of a function",
       [
         { ...fixed, vpcs: Array.from({ length: 50 }, (_each, index) => `vpc-0a1b2c${index + 10}`) },
@@ -419,6 +437,13 @@ describe("a zone that is wrong is refused with its name, the field, the value an
     }
   });
 
+  test.each(["applyRole", "discoverRole"])("the role of setting %s is refused as that of a zone", (setting) => {
+    const role = "arn:aws:iam::111122223333:role/one";
+    expect(() => readSettings({ zones: [spoke, { ...fixed, role }], [setting]: role })).toThrow(
+      `setting zones[1].role of zone fixed is ${role}, which setting ${setting} has, too; name another role, because`,
+    );
+  });
+
   test("each problem of each zone is in the error", () => {
     const zones = [{ name: "fixed", vpc: { cidr: "any", natGateways: 0 } }, { name: "spoke" }, { colour: "red" }];
     const lines = (() => {
@@ -439,8 +464,15 @@ describe("a zone that is wrong is refused with its name, the field, the value an
   });
 
   test("zones that are right are taken from JSON and from values alike", () => {
-    const zones = [{ ...fixed, clusters: 20 }, spoke];
-    const desired = [{ ...fixed, clusters: 20, vpc: { cidr: "10.250.0.0/24", natGateways: 1 } }, spoke];
+    const role = "arn:aws-us-gov:iam::111122223333:role/path/starling-spoke";
+    const zones = [
+      { ...fixed, clusters: 20 },
+      { ...spoke, role },
+    ];
+    const desired = [
+      { ...fixed, clusters: 20, vpc: { cidr: "10.250.0.0/24", natGateways: 1 } },
+      { ...spoke, role },
+    ];
     expect(readSettings({ zones }).zones).toEqual(desired);
     expect(readSettings({ zones: JSON.stringify(zones) }).zones).toEqual(desired);
   });

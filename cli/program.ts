@@ -246,7 +246,11 @@ function clusterCommands(program: Command, add: AddCommand): void {
       "--role <name>",
       "spec.access.role.name of all Clusters (default: INSTALLATION/clusters/NAME, in other accounts only)",
     )
-    .option("--apply-role <arn>", "role that the clusters let in (default: output ApplyRole of the context's stack)")
+    .option("--zone <name>", "zone whose workers reach all Clusters (default: the zone that each has, or home)")
+    .option(
+      "--apply-role <arn>",
+      "role that the clusters let in (default: output ApplyRole of the context's stack, or that of the zone)",
+    )
     .option("--group <name>", "Kubernetes group of Starling", "starling")
     .option("--grant", "also create the access entries and the RBAC objects, with your own rights")
     .option("--dry-run", "check against the API, and write nothing");

@@ -7,12 +7,16 @@ import type { ClusterObject } from "#shared/fleet/api/objects.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 import { checkNameTemplate, clusterNameOf } from "#shared/fleet/kinds/cluster-name.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
+import { zoneOf } from "#shared/fleet/rows/cluster-entry.ts";
 
 export interface PlannedCluster {
   readonly name: string;
   readonly eks: EksArn;
   /** Absent: Starling's own role enters the cluster. */
   readonly roleName?: string;
+  /** The zone whose workers reach it. */
+  readonly zone: string;
   readonly document: JsonObject;
 }
 
@@ -24,6 +28,8 @@ export interface ClusterPlanOptions {
   readonly installationId: string;
   /** One role for all clusters, instead of a role for each in the installation's path. */
   readonly role?: string;
+  /** The zone of all clusters. Absent: each cluster stays in the zone that it has. */
+  readonly zone?: string;
   /** The registered clusters. */
   readonly known: readonly ClusterObject[];
 }
@@ -58,7 +64,7 @@ function plan(name: string, eks: FoundCluster, options: ClusterPlanOptions): Pla
   const labels = { ...before?.metadata.labels, ...options.labels };
   const { annotations } = before?.metadata ?? {};
   const { values, eks: known, access } = before?.spec ?? {};
-  const { zone } = access ?? {};
+  const zone = options.zone ?? access?.zone;
   const endpointOverride = known?.arn === eks.arn ? known.endpointOverride : undefined;
   const reached = { ...(roleName === undefined ? {} : { role: { name: roleName } }), ...defined({ zone }) };
   // A ClusterDiscovery keeps the version of its clusters current. A version in the document would outlive an upgrade.
@@ -68,6 +74,7 @@ function plan(name: string, eks: FoundCluster, options: ClusterPlanOptions): Pla
     name,
     eks,
     ...(roleName === undefined ? {} : { roleName }),
+    zone: zone ?? zoneOfObject(before),
     document: {
       apiVersion: ourApiVersion,
       kind: "Cluster",
@@ -86,6 +93,13 @@ function plan(name: string, eks: FoundCluster, options: ClusterPlanOptions): Pla
       },
     },
   };
+}
+
+/** A cluster that is not registered is in `home`. */
+function zoneOfObject(object: ClusterObject | undefined): string {
+  if (object === undefined) return homeZone;
+  const { spec, status } = object;
+  return zoneOf({ spec, ...defined({ discovered: status.discovered }) });
 }
 
 /** Names that two of the planned clusters or a registered one would share, and clusters registered under another name. */

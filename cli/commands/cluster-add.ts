@@ -13,11 +13,14 @@ import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
+import { didYouMean } from "#shared/base/nearest-name.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import { accessGroup, accessGroupText, rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
-import type { ClusterObject } from "#shared/fleet/api/objects.ts";
+import type { ApiList, ClusterObject } from "#shared/fleet/api/objects.ts";
+import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
 import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
+import { homeZone, roleOutput } from "#shared/fleet/kinds/zone-name.ts";
 
 export interface AddOptions {
   readonly selector?: string;
@@ -27,6 +30,7 @@ export interface AddOptions {
   readonly name: string;
   readonly label: readonly string[];
   readonly role?: string;
+  readonly zone?: string;
   readonly applyRole?: string;
   readonly group: string;
   readonly grant?: boolean;
@@ -50,8 +54,14 @@ export async function clusterAdd(session: Session, arns: readonly string[], opti
     method: "GET",
     path: "/v1/whoami",
   });
+  await requireZone(session, options);
   const { items: known } = await readList<ClusterObject>(session, { path: "/v1/clusters", limit: allOfThem });
-  const named = { name: options.name, labels, installationId: installation, ...defined({ role: options.role }) };
+  const named = {
+    name: options.name,
+    labels,
+    installationId: installation,
+    ...defined({ role: options.role, zone: options.zone }),
+  };
   const planned = planClusters(clusters, { ...named, known });
   const documents = planned.map(({ document }) => document);
   const { output } = session.options;
@@ -184,8 +194,18 @@ function labelsOf(given: readonly string[]): Readonly<Record<string, string>> {
   );
 }
 
-/** The role that the clusters' roles must trust: of --apply-role, or of the context's stack. */
-async function applyRoleOf(session: Session, { applyRole, grant }: AddOptions): Promise<string> {
+/** @throws CliFailure when no worker would reach the clusters, because the installation has no such zone. */
+async function requireZone(session: Session, { zone }: AddOptions): Promise<void> {
+  if (zone === undefined) return;
+  const { items } = await session.api.call<ApiList<ZoneObject>>({ method: "GET", path: "/v1/zones" });
+  const names = items.map(({ metadata }) => metadata.name);
+  if (names.includes(zone)) return;
+  const message = `--zone is "${zone}", and the installation has only the zones ${names.join(", ")}`;
+  throw usageFailure(`${message}${didYouMean(zone, names)}`, "--zone NAME of `starling get zones`");
+}
+
+/** The role that the clusters' roles must trust: of --apply-role, or the one of their zone in the context's stack. */
+async function applyRoleOf(session: Session, zone: string, { applyRole, grant }: AddOptions): Promise<string> {
   if (applyRole !== undefined) {
     if (rolePattern.test(applyRole)) return applyRole;
     throw usageFailure(
@@ -193,13 +213,15 @@ async function applyRoleOf(session: Session, { applyRole, grant }: AddOptions): 
       "--apply-role arn:aws:iam::111122223333:role/...",
     );
   }
-  const found = await session.stackOutput("ApplyRole");
+  const output = roleOutput(zone);
+  const found = await session.stackOutput(output);
   if (found !== undefined) return found;
-  const next =
-    "--apply-role ARN, output ApplyRole of the control stack; a context that was added with --stack knows it";
-  if (grant === true) throw usageFailure("Starling's apply role is not known", next);
-  session.note(`APPLY_ROLE stands for Starling's apply role; to fill it in: ${next}`);
-  return "APPLY_ROLE";
+  const next = `--apply-role ARN, output ${output} of the control stack; a context that was added with --stack knows it`;
+  const which = zone === homeZone ? "Starling's apply role" : `the role of zone ${zone}`;
+  if (grant === true) throw usageFailure(`${which} is not known`, next);
+  const placeholder = zone === homeZone ? "APPLY_ROLE" : `ROLE_OF_ZONE_${zone.toUpperCase().replaceAll("-", "_")}`;
+  session.note(`${placeholder} stands for ${which}; to fill it in: ${next}`);
+  return placeholder;
 }
 
 async function desiredAccess(
@@ -207,11 +229,12 @@ async function desiredAccess(
   planned: readonly PlannedCluster[],
   { options, installation }: { readonly options: AddOptions; readonly installation: string },
 ): Promise<readonly DesiredAccess[]> {
-  const applyRole = await applyRoleOf(session, options);
-  return planned.map(({ name, eks, roleName }) => ({
+  const roles = new Map<string, string>();
+  for (const { zone } of planned) if (!roles.has(zone)) roles.set(zone, await applyRoleOf(session, zone, options));
+  return planned.map(({ name, eks, roleName, zone }) => ({
     cluster: name,
     eks,
-    applyRole,
+    applyRole: roles.get(zone) ?? "",
     installationId: installation,
     group: options.group,
     ...defined({ roleName }),

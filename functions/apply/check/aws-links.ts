@@ -5,12 +5,16 @@ import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
+import { roleOutput } from "#shared/fleet/kinds/zone-name.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 
-export async function awsLinks(cluster: ClusterRow, { connector, eks }: CheckedWay): Promise<readonly LinkFinding[]> {
+export async function awsLinks(
+  cluster: ClusterRow,
+  { connector, eks, zone }: CheckedWay,
+): Promise<readonly LinkFinding[]> {
   const target = connector.targetOf(cluster);
   if (target === undefined) return [];
-  const assumed = await assumedRole(target, eks);
+  const assumed = await assumedRole(target, { eks, zone });
   if (assumed.some(({ state }) => state !== "ok")) return assumed;
   return [...assumed, ...(await describedCluster(target, eks))];
 }
@@ -18,21 +22,30 @@ export async function awsLinks(cluster: ClusterRow, { connector, eks }: CheckedW
 type Role = NonNullable<EksTarget["role"]>;
 
 /** Without a role Starling uses its own identity, which needs no permission. */
-async function assumedRole(target: EksTarget, eks: CheckedWay["eks"]): Promise<readonly LinkFinding[]> {
+async function assumedRole(
+  target: EksTarget,
+  { eks, zone }: Pick<CheckedWay, "eks" | "zone">,
+): Promise<readonly LinkFinding[]> {
   const { role } = target;
   if (role === undefined) return [];
   try {
     await eks.session(target);
   } catch (error) {
-    return [roleProblem(error, { ...target, role })];
+    return [roleProblem(error, { ...target, role, zone: zone.own })];
   }
   return [{ link: "role", state: "ok", value: role.arn }, await onlyWith(role.externalId, { target, eks })];
 }
 
-function roleProblem(error: unknown, { cluster, role }: EksTarget & { readonly role: Role }): LinkFinding {
+interface RefusedRole extends EksTarget {
+  readonly role: Role;
+  /** The zone whose workers the role refuses. */
+  readonly zone: string;
+}
+
+function roleProblem(error: unknown, { cluster, role, zone }: RefusedRole): LinkFinding {
   const [code, message] = [errorCode(error), errorMessage(error)];
   const found = { link: "role", value: role.arn, code, message } as const;
-  if (code === "RoleDenied") return { ...found, state: "broken", remedy: deniedRemedy(message, role) };
+  if (code === "RoleDenied") return { ...found, state: "broken", remedy: deniedRemedy(message, { role, zone }) };
   if (code === "TokenTooLarge") {
     const remedy = "take session tags and session policies away from the role of Starling's apply function";
     return { ...found, state: "broken", remedy };
@@ -45,13 +58,13 @@ function roleProblem(error: unknown, { cluster, role }: EksTarget & { readonly r
 }
 
 /** STS does not distinguish these causes, except when the caller's own policy denies the call. */
-function deniedRemedy(message: string, { arn, externalId }: Role): string {
+function deniedRemedy(message: string, { role: { arn, externalId }, zone }: Omit<RefusedRole, "cluster">): string {
   if (message.includes("no identity-based policy allows")) {
     const account = arn.split(":")[4] ?? "";
     return `Starling's own role may not assume it: deploy the stacks with account ${account} in clusterAccounts (or organization), and the role in the path of clusterRoles`;
   }
   const name = arn.split("/").at(-1) ?? "";
-  return `see that the role exists, trusts output ApplyRole of the control stack, and asks for the external id ${externalId}: aws iam get-role --role-name ${quoted(name)} --query Role.AssumeRolePolicyDocument`;
+  return `see that the role exists, trusts output ${roleOutput(zone)} of the control stack, and asks for the external id ${externalId}: aws iam get-role --role-name ${quoted(name)} --query Role.AssumeRolePolicyDocument`;
 }
 
 /** The role must refuse a wrong external id: otherwise every Cluster, and everybody whom the role trusts, can use it. */

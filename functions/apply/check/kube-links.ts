@@ -8,6 +8,7 @@ import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
+import { roleOutput } from "#shared/fleet/kinds/zone-name.ts";
 import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { type ClusterRow, clusterIdentity } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
@@ -102,7 +103,7 @@ async function unknownPrincipal(
     const remedy = `aws eks update-cluster-config --name ${name} --region ${region} --access-config authenticationMode=API_AND_CONFIG_MAP`;
     return { ...found, message: `${name} knows no access entries: its authentication mode is CONFIG_MAP`, remedy };
   }
-  const principal = target.role === undefined ? "ARN of output ApplyRole" : quoted(target.role.arn);
+  const principal = target.role === undefined ? `ARN of output ${roleOutput(way.zone.own)}` : quoted(target.role.arn);
   const remedy = `aws eks create-access-entry --cluster-name ${name} --region ${region} --principal-arn ${principal} --kubernetes-groups starling`;
   return { ...found, message: `no access entry of ${name} names the role: ${message}`, remedy };
 }

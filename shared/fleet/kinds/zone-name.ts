@@ -11,3 +11,13 @@ export const zoneName = boundedText(18).regex(
   /^[a-z]([a-z0-9-]*[a-z0-9])?$/,
   "must be the name of a zone: at most 18 small letters, digits and dashes, a letter first and no dash last",
 );
+
+/** The name of a zone as a part of the names of outputs: `SpokeEu` for `spoke-eu`. */
+export function zoneInOutputs(zone: string): string {
+  return zone.replace(/(^|-)(.)/g, (_, _dash, letter: string) => letter.toUpperCase());
+}
+
+/** The output of the control stack that has the role of the zone's workers, which the roles of its clusters trust. */
+export function roleOutput(zone: string): string {
+  return zone === homeZone ? "ApplyRole" : `Zone${zoneInOutputs(zone)}Role`;
+}

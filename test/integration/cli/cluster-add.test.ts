@@ -1,4 +1,6 @@
 /** `starling cluster add`: EKS clusters of several accounts, over HTTPS, with signed requests to EKS and STS. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type ClusterConnection, type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
 import { loadAll } from "js-yaml";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -6,8 +8,10 @@ import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
 import { clusterAdminPolicy, type EksCluster, EksRegister } from "#local/aws/eks/eks-register.ts";
 import { type CallFailure, type EksStsCall, type EksStsServer, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
 import { IamRoles } from "#local/aws/iam/iam-roles.ts";
+import { startCloudFormation } from "#local/aws/services/cloudformation-server.ts";
 import { rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
 import type { ClusterObject } from "#shared/fleet/api/objects.ts";
+import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
 import { type CliFixture, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 
 const [home, spoke, far] = ["111122223333", "444455556666", "777788889999"];
@@ -25,7 +29,7 @@ let failure: ((call: EksStsCall) => CallFailure | undefined) | undefined;
 /** By the name of the embedded cluster. */
 let arns: Map<string, string>;
 beforeEach(async () => {
-  cli = await startCliFixture();
+  cli = await startCliFixture({ zoneNetworks: parseZoneAddresses("fixed-eu=203.0.113.7") });
   [roles, clusters, arns, failure] = [new IamRoles(), new EksRegister(), new Map(), undefined];
   for (const account of [home, spoke]) roles.put({ arn: adminIn(account), trusts: [{ principalArn: principal }] });
   aws = await startEksAndSts({ principals: cli.principals, roles, clusters, fail: (call) => failure?.(call) });
@@ -173,6 +177,72 @@ describe("by ARN", () => {
     expect(ran.err).toContain("APPLY_ROLE stands for Starling's apply role; to fill it in: --apply-role ARN");
     expect(ran.out).toContain('"Principal":{"AWS":"APPLY_ROLE"}');
     expect((await add(`${arnOf("a")} --grant`)).code).toBe(2);
+  });
+});
+
+describe("in a zone", () => {
+  const stack = (outputs: Readonly<Record<string, string>>) => ({
+    ...{ name: "starling-control", arn: `arn:aws:cloudformation:eu-west-1:${home}:stack/starling-control/1` },
+    ...{ status: "UPDATE_COMPLETE", outputs },
+  });
+  /** Writes the name of the stack into the context, as `context add --stack` does. */
+  const knowStack = () => {
+    const path = join(cli.folder, ".config", "config.json");
+    const config = JSON.parse(readFileSync(path, "utf8")) as { contexts: { here: object } };
+    config.contexts.here = { ...config.contexts.here, stack: "starling-control" };
+    cli.write(join(".config", "config.json"), JSON.stringify(config));
+  };
+  const zoneRole = `arn:aws:iam::${home}:role/starling-control-Fixed`;
+
+  test("--zone writes the zone, and the commands let in the role of the zone from the context's stack", async () => {
+    const deployed = stack({ ApplyRole: applyRole, ZoneFixedEuRole: zoneRole });
+    const cloudFormation = await startCloudFormation({
+      principals: cli.principals,
+      stacks: () => [deployed],
+      allows: () => true,
+    });
+    try {
+      vi.stubEnv("AWS_ENDPOINT_URL_CLOUDFORMATION", cloudFormation.endpoint);
+      const keys = "[default]\naws_access_key_id = AKTEST\naws_secret_access_key = not-a-secret\n";
+      vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", cli.write("credentials", keys));
+      knowStack();
+      const ran = await add(`${arnOf("a")} --zone fixed-eu`);
+      expect(ran).toMatchObject({ code: 0, out: expect.stringContaining(`"Principal":{"AWS":"${zoneRole}"}`) });
+      expect(ran.out).not.toContain(applyRole);
+      expect((await registered())[0]?.spec.access).toEqual({ role: { name: "starling/clusters/a" }, zone: "fixed-eu" });
+      // Repeated without the flag, the Cluster stays in its zone, and the others are in home.
+      const again = await add(`${arnOf("a")} ${arnOf("own", home)}`);
+      expect(again.out).toContain("cluster/a unchanged");
+      expect(again.out).toContain(`"Principal":{"AWS":"${zoneRole}"}`);
+      expect(again.out).toContain(`--cluster-name own --principal-arn ${applyRole}`);
+    } finally {
+      await cloudFormation.stop();
+    }
+  });
+
+  test("without a known stack, the placeholder and its note name the output of the zone", async () => {
+    const ran = await add(`${arnOf("a")} --zone fixed-eu`);
+    expect(ran.out).toContain('"Principal":{"AWS":"ROLE_OF_ZONE_FIXED_EU"}');
+    expect(ran.err).toContain(
+      "ROLE_OF_ZONE_FIXED_EU stands for the role of zone fixed-eu; to fill it in: --apply-role ARN, output ZoneFixedEuRole of the control stack",
+    );
+    expect(await add(`${arnOf("a")} --zone fixed-eu --grant`)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("the role of zone fixed-eu is not known"),
+    });
+  });
+
+  test.each([
+    [
+      "fixde-eu",
+      ' --zone is "fixde-eu", and the installation has only the zones home, fixed-eu (did you mean fixed-eu?)',
+    ],
+    ["spoke", '--zone is "spoke", and the installation has only the zones home, fixed-eu'],
+  ])("the zone %s is refused, and nothing is written", async (zone, message) => {
+    const ran = await add(`${arnOf("a")} --zone ${zone} ${full}`);
+    expect(ran).toMatchObject({ code: 2, out: "", err: expect.stringContaining(message.trim()) });
+    expect(ran.err).toContain("starling get zones");
+    expect(await registered()).toEqual([]);
   });
 });
 

@@ -451,6 +451,24 @@ describe("in a zone", () => {
     }
   });
 
+  test("a role that refuses the workers of a zone is told to trust the role of that zone", async () => {
+    trust("arn:aws:iam::999988887777:role/other", externalId);
+    const remedyFrom = async (zone: CheckedZone) =>
+      (
+        await check(
+          zone.own === "home" ? spec : { ...spec, access: { ...spec.access, zone: zone.own } },
+          undefined,
+          zone,
+        )
+      ).find(({ link }) => link === "role")?.remedy;
+    expect(await remedyFrom({ own: "spoke-eu", others: [], addresses: [] })).toContain(
+      "trusts output ZoneSpokeEuRole of the control stack",
+    );
+    expect(await remedyFrom({ ...home, others: ["spoke-eu"] })).toContain(
+      "trusts output ApplyRole of the control stack",
+    );
+  });
+
   test("a zone that the installation does not have is a broken link, with the zones that it has", async () => {
     const links = await check({ ...spec, access: { zone: "gone" } }, undefined, { ...home, others: ["fixed"] });
     expect(links.find(({ state }) => state === "broken")).toEqual({

@@ -1,5 +1,6 @@
 import type { ClientRequest } from "node:http";
 import { Agent, request as sendRequest } from "node:https";
+import type { Socket } from "node:net";
 import { createSecureContext, type TLSSocket } from "node:tls";
 import { AnswerBody } from "#shared/adapters/kube/answer-budget.ts";
 import {
@@ -121,6 +122,9 @@ export class KubeTransport {
 
   /** Closes every connection and ends its requests. The next request opens a new one. */
   close(): void {
+    for (const sockets of Object.values(this.#agent.sockets)) {
+      for (const socket of sockets ?? []) resetAtEnd(socket);
+    }
     this.#agent.destroy();
   }
 
@@ -197,6 +201,7 @@ export class KubeTransport {
       const timer = setTimeout(
         () => {
           fail(new NoAnswer(request.timeoutMs));
+          if (sent.socket !== null) resetAtEnd(sent.socket);
           sent.destroy();
         },
         Math.max(1, request.timeoutMs),
@@ -215,6 +220,27 @@ export class KubeTransport {
       sendPermitted(sent, request, refuse);
     });
   }
+}
+
+interface TcpHandle {
+  close(closed: () => void): void;
+  /** @returns an error number, or 0. */
+  reset?(closed: () => void): number;
+}
+
+/**
+ * Makes the end of a connection a reset. After an ordinary end, the kernel would continue to send what waits in its
+ * buffer: when a network works again, the server would execute a request that was given up minutes before, perhaps
+ * after newer ones. Node resets plain sockets only, so this uses the TCP handle below TLS. Before the connection is
+ * established, nothing waits.
+ */
+function resetAtEnd(socket: Socket): void {
+  const tcp = (socket as Socket & { readonly _handle?: { readonly _parent?: TcpHandle } })._handle?._parent;
+  if (socket.connecting || tcp?.reset === undefined) return;
+  const { close } = tcp;
+  tcp.close = (closed) => {
+    if (tcp.reset?.(closed) !== 0) close.call(tcp, closed);
+  };
 }
 
 /**

@@ -13,6 +13,8 @@ export const applyEnv = z
     STARLING_QUEUE_APPLY: z.url(),
     STARLING_QUEUE_APPLY_SLOW: z.url(),
     STARLING_QUEUE_REPORT: z.url(),
+    /** Addresses of its own machine that clusters may have, separated by commas. Only a local machine sets it. */
+    STARLING_CLUSTER_ALLOW: z.string().optional(),
     /** The zone in which it runs. */
     STARLING_ZONE: z.string().min(1),
     /** In `home`: the other zones of the installation, separated by commas. Absent in other zones, or for none. */

@@ -11,6 +11,7 @@ import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
 import { SqsReturns } from "#shared/adapters/aws/sqs-returns.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
+import { workerAddresses } from "#shared/adapters/net/address-rules.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -35,9 +36,10 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
   const log = powertoolsLog("apply", output);
   const installation = env.STARLING_INSTALLATION;
   const served = parseServedNames(env.STARLING_ZONE_CLUSTERS);
+  const addresses = workerAddresses(env.STARLING_CLUSTER_ALLOW ?? "");
   const connectorBy = (eks: EksAccess) => {
     const secrets = new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX });
-    return new KubeConnector({ secrets, eks, clock, installation, zone: env.STARLING_ZONE, served });
+    return new KubeConnector({ secrets, eks, clock, installation, addresses, zone: env.STARLING_ZONE, served });
   };
   const access = new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation });
   const connector = connectorBy(access);

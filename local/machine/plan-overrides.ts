@@ -31,6 +31,7 @@ const asking: ReadonlySet<string> = new Set(["resolve", "webhook"]);
 export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): MachinePlan {
   const { gitCaFile, installationId, timeoutSeconds = {} } = overrides;
   const hosts = (lambda: FunctionPlan) => {
+    if (lambda.folder === "apply") return { STARLING_CLUSTER_ALLOW: loopback };
     if (!asking.has(lambda.folder)) return {};
     const { STARLING_GIT_ALLOW: allowed } = lambda.environment;
     const all = allowed === undefined ? loopback : `${String(allowed)},${loopback}`;

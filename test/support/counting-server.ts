@@ -29,8 +29,12 @@ export async function certificateBy(authority: TlsCertificate, names: readonly s
   return { key, cert };
 }
 
-/** On 127.0.0.1. It answers each piece that it receives with `answer` as JSON; without a certificate it speaks no TLS. */
-export async function startCountingServer(answer: unknown, tls?: TlsCertificate): Promise<CountingServer> {
+/** It answers each piece that it receives with `answer` as JSON. Without a certificate it speaks no TLS. */
+export async function startCountingServer(
+  answer: unknown,
+  tls?: TlsCertificate,
+  { address = "127.0.0.1", port = 0 }: { readonly address?: string; readonly port?: number } = {},
+): Promise<CountingServer> {
   const sockets = new Set<Socket>();
   let received = "";
   let connections = 0;
@@ -50,7 +54,7 @@ export async function startCountingServer(answer: unknown, tls?: TlsCertificate)
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(port, address, resolve));
   return {
     port: (server.address() as AddressInfo).port,
     connections: () => connections,

@@ -303,3 +303,9 @@ test("the outputs name the role of each zone, and the addresses of new networks"
       .sort(),
   ).toEqual(["ZoneZ1Addresses", "ZoneZ1Role", "ZoneZ2Role", "ZoneZ3Addresses", "ZoneZ3Role"]);
 });
+
+test("no deployed worker may reach addresses of its own machine", () => {
+  const environments = ofType(resources, "AWS::Lambda::Function").map(({ Properties }) => Properties.Environment);
+  expect(environments.length).toBeGreaterThan(3);
+  expect(JSON.stringify(environments)).not.toContain("STARLING_CLUSTER_ALLOW");
+});

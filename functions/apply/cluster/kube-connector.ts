@@ -3,6 +3,7 @@ import type { EksAccess, EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import type { EksEndpoint } from "#shared/adapters/aws/eks-clusters.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
+import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
@@ -30,6 +31,8 @@ export interface ConnectorPorts {
   /** The clock that deadlines use. */
   readonly clock: SleepingClock;
   readonly installation: string;
+  /** The addresses that clusters may have. */
+  readonly addresses: AddressRules;
   /** The zone in which it connects. */
   readonly zone: string;
   /** The names of clusters that zones serve; absent where each serves every name. */
@@ -145,6 +148,7 @@ export class KubeConnector implements ClusterConnector {
     const { eks } = this.#ports;
     return {
       ...place,
+      addresses: this.#ports.addresses,
       credentials: { token: (options) => eks.token(target, options) },
       onUnreachable: () => eks.distrust(target),
     };
@@ -158,6 +162,7 @@ export class KubeConnector implements ClusterConnector {
     const tokenIn = rememberingLast((text) => tokenFor(address, { name: token.secret, text }));
     return {
       ...address,
+      addresses: this.#ports.addresses,
       credentials: {
         token: ({ refresh }) => this.#token({ secret: token.secret, tokenIn }, refresh ? "fresh" : "kept"),
       },

@@ -13,7 +13,12 @@ import {
   ProtocolSwitched,
   timeoutCode,
 } from "#shared/adapters/kube/transport-errors.ts";
-import { clusterAddresses, guardedLookup, refuseLiteralAddress } from "#shared/adapters/net/address-rules.ts";
+import {
+  type AddressRules,
+  clusterAddresses,
+  guardedLookup,
+  refuseLiteralAddress,
+} from "#shared/adapters/net/address-rules.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
@@ -37,6 +42,8 @@ export interface KubeEndpoint {
     | { readonly clientCertificate: { readonly certData: string; readonly keyData: string } };
   /** The limit of concurrent requests; further requests wait. */
   readonly maxSockets?: number;
+  /** The addresses that the server may have. Default: those of `clusterAddresses`. */
+  readonly addresses?: AddressRules;
   /** How long a connection may take until TLS is established. */
   readonly connectTimeoutMs?: number;
   /** Called for requests that reached no server, or a wrong one: problems of names, routes or certificates. */
@@ -86,10 +93,12 @@ export class KubeTransport {
   readonly #agent: Agent;
   readonly #place: { readonly host: string; readonly port: number; readonly prefix: string };
   readonly #endpoint: KubeEndpoint;
+  readonly #addresses: AddressRules;
   #isAddressAllowed = false;
 
   constructor(endpoint: KubeEndpoint) {
     this.#endpoint = endpoint;
+    this.#addresses = endpoint.addresses ?? clusterAddresses;
     this.#base = new URL(endpoint.server);
     if (this.#base.protocol !== "https:") {
       throw new TypeError(`the server of a cluster must be an https URL, got ${JSON.stringify(endpoint.server)}`);
@@ -98,7 +107,7 @@ export class KubeTransport {
       keepAlive: true,
       maxSockets: endpoint.maxSockets ?? defaultMaxSockets,
       scheduling: "lifo",
-      lookup: guardedLookup(clusterAddresses),
+      lookup: guardedLookup(this.#addresses),
       // The context is made once. From certificates, each connection would make its own, and each request a new key in
       // the agent.
       secureContext: createSecureContext({
@@ -138,7 +147,7 @@ export class KubeTransport {
   async #sendOnce(request: TransportRequest, token: { readonly refresh: boolean }): Promise<TransportAnswer> {
     const { credentials } = this.#endpoint;
     // A literal address does not change. A name is checked for each connection.
-    if (!this.#isAddressAllowed) refuseLiteralAddress(clusterAddresses, this.#base);
+    if (!this.#isAddressAllowed) refuseLiteralAddress(this.#addresses, this.#base);
     this.#isAddressAllowed = true;
     const authorization = "token" in credentials ? { authorization: `Bearer ${await credentials.token(token)}` } : {};
     const headers = {

@@ -16,6 +16,40 @@ export interface AddressRules {
  * @throws StarlingError `InvalidAllowList` with the entry.
  */
 export function addressRules(allow: string): AddressRules {
+  const isAllowed = allowList(allow);
+  return {
+    refusal(host, address) {
+      const reach = reachOf(address);
+      if (reach === "never") return neverReached(address);
+      if (reach === "public" || isAllowed(host, address)) return undefined;
+      return `${address} is not a public address; ask the operator to allow its host or its range`;
+    },
+  };
+}
+
+/** Clusters are in the operator's own networks, so that only impossible addresses are refused. */
+export const clusterAddresses: AddressRules = {
+  refusal: (_host, address) => (reachOf(address) === "never" ? neverReached(address) : undefined),
+};
+
+/**
+ * The same for a function that works on clusters: on its own machine there is no cluster, but the runtime API of Lambda.
+ * @param allow - as in `addressRules`: addresses of its own machine that it may reach.
+ * @throws StarlingError `InvalidAllowList` with the entry.
+ */
+export function workerAddresses(allow: string): AddressRules {
+  const isAllowed = allowList(allow);
+  return {
+    refusal(host, address) {
+      const refused = clusterAddresses.refusal(host, address);
+      if (refused !== undefined || !isLoopback(address) || isAllowed(host, address)) return refused;
+      return `${address} is an address of the machine that asks, on which there is no cluster; correct the URL`;
+    },
+  };
+}
+
+/** @returns whether an entry of the list names the host or the address. @throws StarlingError `InvalidAllowList` */
+function allowList(allow: string): (host: string, address: string) => boolean {
   const hosts = new Set<string>();
   const ranges: string[] = [];
   for (const entry of allow.split(",").map((part) => part.trim().toLowerCase())) {
@@ -30,21 +64,9 @@ export function addressRules(allow: string): AddressRules {
     }
   }
   const allowed = blockList(ranges);
-  return {
-    refusal(host, address) {
-      const reach = reachOf(address);
-      if (reach === "never") return neverReached(address);
-      if (reach === "public" || hosts.has(host.toLowerCase())) return undefined;
-      if ([address, ipv4Behind(address) ?? address].some((each) => isIn(allowed, each))) return undefined;
-      return `${address} is not a public address; ask the operator to allow its host or its range`;
-    },
-  };
+  return (host, address) =>
+    hosts.has(host.toLowerCase()) || [address, ipv4Behind(address) ?? address].some((each) => isIn(allowed, each));
 }
-
-/** Clusters are in the operator's own networks, so that only impossible addresses are refused. */
-export const clusterAddresses: AddressRules = {
-  refusal: (_host, address) => (reachOf(address) === "never" ? neverReached(address) : undefined),
-};
 
 function neverReached(address: string): string {
   return `${address} is a link-local or reserved address; correct the URL`;
@@ -152,6 +174,15 @@ const internal = blockList([
   "2002::/16",
   "3fff::/20",
 ]);
+
+const loopback = blockList(["127.0.0.0/8", "::1/128"]);
+
+/** Whether the address is one of the own machine, in any spelling. */
+function isLoopback(address: string): boolean {
+  if (isIP(address) === 4) return isIn(loopback, address);
+  const within = [ipv4Behind(address) ?? [], ...ipv4Within(bytesOf(address))].flat();
+  return [address, ...within].some((each) => isIn(loopback, each));
+}
 
 /** The only assigned part of IPv6. All other addresses have a special purpose or none yet. */
 const globalUnicast = blockList(["2000::/3"]);

@@ -8,6 +8,7 @@ import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
 import type { AccessEntry, EksCluster } from "#local/aws/eks/eks-register.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
+import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
 import { defaultGroup, rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
 import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 import type { ClusterSpec, EndpointOverride } from "#shared/fleet/kinds/cluster.ts";
@@ -99,7 +100,14 @@ async function check(of: ClusterSpec = spec, row = clusterRow(of), zone = home):
   asked += 1;
   const access = world.access();
   const connectorBy = (eks: typeof access) =>
-    new KubeConnector({ secrets: { read: () => secret() }, eks, clock: world.clock, installation, zone: zone.own });
+    new KubeConnector({
+      secrets: { read: () => secret() },
+      eks,
+      clock: world.clock,
+      installation,
+      addresses: clusterAddresses,
+      zone: zone.own,
+    });
   const put: CheckRow = {
     ...keys.check("c1"),
     type: "Check",

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
 import { type AccessEntry, clusterAdminPolicy } from "#local/aws/eks/eks-register.ts";
+import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { clusterUidOf } from "#shared/kube/engine/ensure-parent.ts";
@@ -53,7 +54,14 @@ afterEach(() => host.stop());
 
 function newConnector(): KubeConnector {
   const secrets = { read: () => Promise.reject(new Error("no secret is to be read")) };
-  return new KubeConnector({ secrets, eks: world.access(), clock: world.clock, installation, zone: "home" });
+  return new KubeConnector({
+    secrets,
+    eks: world.access(),
+    clock: world.clock,
+    installation,
+    addresses: clusterAddresses,
+    zone: "home",
+  });
 }
 
 const spokeSpec: ClusterSpec = { eks: { arn }, access: { role: { name: "starling/clusters/apply" } } };

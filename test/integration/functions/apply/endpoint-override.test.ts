@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { createTlsCertificate, type TlsCertificate } from "#local/base/tls-certificate.ts";
+import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import type { EndpointOverride } from "#shared/fleet/kinds/cluster.ts";
 import { clusterUidOf } from "#shared/kube/engine/ensure-parent.ts";
@@ -34,6 +35,7 @@ beforeEach(() => {
     eks: world.access(),
     clock: world.clock,
     installation,
+    addresses: clusterAddresses,
     zone: "home",
   });
 });

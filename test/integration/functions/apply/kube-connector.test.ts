@@ -3,6 +3,7 @@ import { STSClient } from "@aws-sdk/client-sts";
 import { beforeEach, describe, expect, test } from "vitest";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
+import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
@@ -32,7 +33,14 @@ const inAMinute = () => new Date(Date.now() + 60_000);
 /** A connector that reads `text` for every secret. */
 function connectorWith(text: (freshness: string) => string) {
   const read: SecretReader["read"] = async (_name, { fresh } = {}) => text(fresh ? "fresh" : "kept");
-  return new KubeConnector({ secrets: { read }, eks: noEks, clock: systemClock, installation, zone: "home" });
+  return new KubeConnector({
+    secrets: { read },
+    eks: noEks,
+    clock: systemClock,
+    installation,
+    addresses: clusterAddresses,
+    zone: "home",
+  });
 }
 
 function endpointOf(at: { readonly url: string; readonly caData: string }) {
@@ -178,6 +186,7 @@ test("the connections to several clusters are kept at the same time", async () =
       eks: noEks,
       clock: systemClock,
       installation,
+      addresses: clusterAddresses,
       zone: "home",
     });
     const rows = others.map((one, index) => ({

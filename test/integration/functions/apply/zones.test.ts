@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { zonePulse } from "#functions/apply/worker/zone-pulse.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
+import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -39,7 +40,15 @@ async function connectorIn(zone: string, served: ServedNames = new Map()) {
   const read = async () => clusterSecret({ server, caData, token });
   const access = { sts: new STSClient({ region: "eu-west-1" }), eks: () => new EKSClient({ region: "eu-west-1" }) };
   const eks = new EksAccess({ ...access, clock: systemClock, installation });
-  return new KubeConnector({ secrets: { read }, eks, clock: systemClock, installation, zone, served });
+  return new KubeConnector({
+    secrets: { read },
+    eks,
+    clock: systemClock,
+    installation,
+    addresses: clusterAddresses,
+    zone,
+    served,
+  });
 }
 
 test("a cluster that moved to another zone gets no request from a late message, and its rows stay due", async () => {

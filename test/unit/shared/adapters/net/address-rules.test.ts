@@ -4,6 +4,7 @@ import {
   clusterAddresses,
   guardedLookup,
   refuseLiteralAddress,
+  workerAddresses,
 } from "#shared/adapters/net/address-rules.ts";
 
 describe("addresses a Source's URL may not reach", () => {
@@ -181,6 +182,39 @@ describe("the address of a cluster", () => {
     });
     if (reached) expect(await answered).toBe(address);
     else await expect(answered).rejects.toMatchObject({ code: "AddressRefused" });
+  });
+});
+
+describe("the address of a cluster, for the workers of a deployed function", () => {
+  test.each([
+    ["10.0.0.1", true],
+    ["172.16.0.1", true],
+    ["192.168.0.1", true],
+    ["100.64.0.1", true],
+    ["fd12:3456::1", true],
+    ["140.82.121.4", true],
+    ["::ffff:10.0.0.1", true],
+    ["127.0.0.1", false],
+    ["127.255.255.254", false],
+    ["::1", false],
+    ["::ffff:127.0.0.1", false],
+    ["64:ff9b::127.0.0.1", false],
+    ["::127.0.0.1", false],
+    ["2002:7f00:1::1", false],
+    ["169.254.169.254", false],
+    ["169.254.170.2", false],
+    ["fd00:ec2::254", false],
+    ["::ffff:169.254.169.254", false],
+    ["0.0.0.0", false],
+  ])("a worker reaches %s: %s", (address, reached) => {
+    expect(workerAddresses("").refusal("c1.example", address) === undefined).toBe(reached);
+  });
+
+  test("a local machine names its own addresses, and metadata stays out of reach", () => {
+    const rules = workerAddresses("127.0.0.0/8,localhost,::1/128,169.254.0.0/16");
+    expect(rules.refusal("127.0.0.1", "127.0.0.1")).toBeUndefined();
+    expect(rules.refusal("localhost", "::1")).toBeUndefined();
+    expect(rules.refusal("c1.example", "169.254.169.254")).toContain("is a link-local or reserved address");
   });
 });
 

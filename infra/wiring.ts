@@ -216,7 +216,7 @@ export class Wiring extends Construct {
           read: [
             ...objects,
             ...listed,
-            ...(hasZones ? [partitions.fleet, partitions.zones] : []),
+            ...(hasZones ? [partitions.fleet, partitions.fleetVersion, partitions.zones] : []),
             partitions.clusters,
             partitions.rollouts,
             partitions.renderings,

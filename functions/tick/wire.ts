@@ -4,6 +4,7 @@ import { CloudWatchAlarmReader } from "#shared/adapters/aws/cloudwatch-alarm-rea
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
+import { knownZones } from "#shared/adapters/known-zones.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { zonedSender } from "#shared/adapters/zoned-sender.ts";
 import { namedTexts } from "#shared/base/named-texts.ts";
@@ -27,7 +28,12 @@ export function wireTick(env: TickEnv, aws: RowClients & AlarmClients, options: 
   };
   const ports = {
     table,
-    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, served, table }),
+    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), {
+      zones,
+      served,
+      table,
+      zonesOf: knownZones({ table, clock }),
+    }),
     zones: new Set(zones.keys()),
     alarms: new CloudWatchAlarmReader(aws.alarms),
     clock,

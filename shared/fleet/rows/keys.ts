@@ -290,6 +290,7 @@ export const ranges = {
   /** Everything that is, or was, assigned to a cluster; only of one namespace, when given. */
   syncsOn: (cluster: string, namespace?: string) => forms.sync.range({ cluster, namespace }),
   fleet: forms.fleet.range({}),
+  fleetVersions: forms.fleetVersion.range({}),
   discoveries: forms.discovery.range({}),
   found: forms.found.range({}),
   clusterValues: forms.clusterValues.range({}),

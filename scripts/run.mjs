@@ -1,5 +1,5 @@
 /**
- * `node scripts/run.mjs demo|test|bench|nightly|starling [arguments]`: runs a command of the README in a fresh clone,
+ * `node scripts/run.mjs demo|test|bench|nightly|starling|zone-template [arguments]`: runs a command of the README in a fresh clone,
  * under any Node from 20 on and without other installed software. It installs the packages of package-lock.json if they
  * are missing, then runs the command under the Node 24 of the dependencies. `install` only installs. `test
  * --require-real` fails when no test ran on a real kube-apiserver.
@@ -38,6 +38,7 @@ const commands = {
   bench: ["test/bench/main.ts"],
   nightly: ["test/nightly/main.ts"],
   starling: ["cli/main.ts"],
+  "zone-template": ["infra/bin/zone-template.ts"],
 };
 
 /** The last signal that this process passed to the running program. */

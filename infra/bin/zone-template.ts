@@ -1,0 +1,25 @@
+/** `npm run zone-template [folder]`: writes the template of a zone, and the zip of its code, for StackSets and for people without the CDK. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { dump } from "js-yaml";
+import { zipOf } from "#infra/zone-template/zip.ts";
+import { zoneTemplate } from "#infra/zone-template/zone-template.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
+
+const folder = process.argv[2] ?? join("cdk.out", "zone");
+const outdir = mkdtempSync(join(tmpdir(), "starling-zone-template-"));
+try {
+  const { template, code } = zoneTemplate({ outdir, bundles: true });
+  mkdirSync(folder, { recursive: true });
+  const files = {
+    "starling-zone.template.yaml": dump(template, { noRefs: true, lineWidth: 120 }),
+    [`starling-zone-${starlingVersion}.zip`]: zipOf(code),
+  };
+  for (const [name, content] of Object.entries(files)) {
+    writeFileSync(join(folder, name), content);
+    console.log(join(folder, name));
+  }
+} finally {
+  rmSync(outdir, { recursive: true, force: true });
+}

@@ -3,7 +3,14 @@
 import { foreignText } from "#shared/base/foreign-text.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import { reportedCondition, type StatedCondition, type StatedReason } from "#shared/fleet/rows/stated-reason.ts";
-import type { ObjectProblem, Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import {
+  isAway,
+  type ObjectProblem,
+  type Observed,
+  type Paused,
+  type Phase,
+  type SyncRow,
+} from "#shared/fleet/rows/sync-row.ts";
 import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 
 /** Length limit for texts of a cluster. */
@@ -50,11 +57,27 @@ export function pausedConditions(
   conditions: readonly Condition[],
 ): readonly Condition[] {
   const { paused, observed } = row;
+  if (paused?.zone !== undefined) {
+    const isKnown = isAway(row) || syncStateOf(row) !== "Unreachable";
+    return isKnown ? conditions : zoneConditions(paused, conditions);
+  }
   if (paused === undefined || observed?.phase === "Failed" || syncStateOf(row) !== "Failed") return conditions;
   const since = paused.at;
   return conditions.map((condition) => {
     const { type, status } = condition;
     if (type === "Stalled" && status !== "True") return { ...condition, status: "True", reason: "Paused", since };
+    if (type === "Reconciling" && status !== "False")
+      return { ...condition, status: "False", reason: "Settled", since };
+    return condition;
+  });
+}
+
+/** Nobody knows whether the Sync is ready before a worker of the zone has reported about its cluster again. */
+function zoneConditions({ at: since, reason: text }: Paused, conditions: readonly Condition[]): readonly Condition[] {
+  const reason: StatedReason = "ZoneDown";
+  return conditions.map((condition): Condition => {
+    const { type, status } = condition;
+    if (type === "Ready") return { type, status: "Unknown", reason, message: text.replace(`${reason}: `, ""), since };
     if (type === "Reconciling" && status !== "False")
       return { ...condition, status: "False", reason: "Settled", since };
     return condition;

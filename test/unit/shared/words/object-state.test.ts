@@ -171,6 +171,48 @@ describe("a Sync whose attempt the planner has ended as failed", () => {
     expect(needsSomebody(state.word)).toBe(false);
   });
 
+  test("a Sync whose zone is down says so since then, until a worker has reported about the cluster", () => {
+    const reason = "ZoneDown: zone spoke: no worker has run since 2026-11-20T07:50:00.000Z";
+    const away = { ...paused, reason, zone: "spoke" };
+    for (const about of ["newest", "earlier"] as const)
+      expect(
+        objectState(groupSyncObject({ ...rowIn("Verifying", "apply", about), paused: away }, group)),
+      ).toMatchObject({
+        word: "Unreachable",
+        since: paused.at,
+        remark: reason,
+      });
+    const reported = { ...rowIn("Unreachable", "apply", "newest"), paused: away };
+    const { since, remark } = objectState(groupSyncObject(reported, group));
+    expect(since).not.toBe(paused.at);
+    expect(remark).not.toContain("ZoneDown");
+  });
+
+  test("the conditions of a Sync whose zone is down name the zone, and it is not stalled", () => {
+    const row = rowIn("Ready", "apply", "earlier");
+    const conditions = (["Ready", "Reconciling", "Stalled"] as const).map((type) => ({
+      type,
+      status: type === "Stalled" ? ("False" as const) : ("True" as const),
+      reason: "Ready",
+      message: "",
+      since: common.createdAt,
+    }));
+    const before = { ...row, ...defined({ observed: row.observed && { ...row.observed, conditions } }) };
+    const reason = "ZoneDown: zone spoke: no worker has ever run";
+    const sync = groupSyncObject({ ...before, paused: { ...paused, reason, zone: "spoke" } }, group);
+    expect(sync.status.conditions).toEqual([
+      {
+        type: "Ready",
+        status: "Unknown",
+        reason: "ZoneDown",
+        message: "zone spoke: no worker has ever run",
+        since: paused.at,
+      },
+      { type: "Reconciling", status: "False", reason: "Settled", message: "", since: paused.at },
+      conditions[2],
+    ]);
+  });
+
   test("the end of the attempt stays the time of the failure when the worker reports it later", () => {
     const row = rowIn("Failed", "apply", "newest");
     const reported = {

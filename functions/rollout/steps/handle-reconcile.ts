@@ -12,11 +12,14 @@ import { releasedPrunes } from "#shared/fleet/rollout/guarded-objects.ts";
 import { clockOf } from "#shared/fleet/rollout/judge.ts";
 import { lastStageRunOf, refOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { activityOf } from "#shared/fleet/rollout/timers.ts";
+import { servingZone } from "#shared/fleet/rows/cluster-entry.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import { syncName } from "#shared/fleet/rows/keys.ts";
+import { keys, syncName } from "#shared/fleet/rows/keys.ts";
 import { type NamedClusters, namesSome } from "#shared/fleet/rows/named-clusters.ts";
 import type { Checking, Job } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
 import { type SyncRow, waitsForTurn } from "#shared/fleet/rows/sync-row.ts";
+import { downFrom, downText } from "#shared/fleet/rows/zone-row.ts";
 import { phaseTallies, worseOf } from "#shared/fleet/sync/tally.ts";
 
 /** Clusters asked about at once. */
@@ -140,19 +143,47 @@ export async function followReconcile(
   const isLate = later(since, clockOf(known, now).progressSeconds) <= at;
   const members = await readMembers(known, ports);
   const counts = { ...checking.counts };
+  const zones = new Set(checking.zones);
+  const downZoneOf = downZones(known, now, ports);
   let { checked } = checking;
-  for await (const state of statesSince(known, { members: members.slice(checked), number: checking.number }, ports)) {
+  const left = { members: members.slice(checked), number: checking.number };
+  for await (const { cluster, state } of statesSince(known, left, ports)) {
     // A check that takes longer than a cluster may take ends; the time begins again with every cluster that is done.
     if (state === undefined && !isLate) break;
-    counts[state ?? "changing"]++;
+    const zone = state === undefined ? await downZoneOf(cluster) : undefined;
+    if (zone !== undefined) zones.add(zone);
+    counts[state ?? (zone === undefined ? "changing" : "unreachable")]++;
     checked++;
   }
+  const unreached = zones.size === 0 ? {} : { zones: [...zones] };
   if (checked < members.length && checked === checking.checked) return undefined;
   const { failed, unreachable, changing } = counts;
   const progress = checked > checking.most ? { most: checked, since: at } : {};
-  if (checked < members.length) transaction.edit({ checking: { ...checking, checked, counts, ...progress } });
-  else transaction.edit({ checking: undefined, lately: { at, failed, unreachable, changing } });
+  if (checked < members.length)
+    transaction.edit({ checking: { ...checking, checked, counts, ...progress, ...unreached } });
+  else transaction.edit({ checking: undefined, lately: { at, failed, unreachable, changing, ...unreached } });
   return transaction;
+}
+
+/** For a cluster that was not checked since the request: its zone in words, when no worker of that has run since. */
+function downZones({ row }: Known, now: Date, { table, zones = new Set() }: PlannerPorts) {
+  const texts = new Map<string, Promise<string | undefined>>();
+  const { at: since = now.toISOString() } = row.operations.reconcile ?? {};
+  const seconds = clockOf({ row }, now).progressSeconds;
+  const textOf = async (zone: string) => {
+    const [found] = await table.getMany([keys.zone(zone)], { newer: "kept" });
+    if (found !== undefined && isNewer(found)) return undefined;
+    return downFrom(found, { since, seconds }) > now.toISOString() ? undefined : downText(zone, found);
+  };
+  return async (cluster: string): Promise<string | undefined> => {
+    if (zones.size === 0) return undefined;
+    const [entry] = await table.getMany([keys.fleet(cluster)], { newer: "kept" });
+    if (entry === undefined || isNewer(entry)) return undefined;
+    const zone = servingZone(entry, zones);
+    const text = texts.get(zone) ?? textOf(zone);
+    texts.set(zone, text);
+    return text;
+  };
 }
 
 interface Asked {
@@ -166,18 +197,19 @@ async function* statesSince(
   known: Known,
   { members, number }: Asked,
   { table }: PlannerPorts,
-): AsyncGenerator<State | undefined> {
+): AsyncGenerator<{ readonly cluster: string; readonly state: State | undefined }> {
   const { owner, row } = known;
   const templates = row.operations.deletion === undefined ? relationOf(row).templates : [];
   const desired = new Set(templates.map(({ name }) => syncName(owner, name)));
   for (const page of inParts(members, pageSize)) {
     const clusters = page.map(({ cluster }) => cluster);
     const found = await readClusters(known, { clusters, with: ["syncs"] }, table);
-    for (const { syncs } of found.values()) {
+    for (const { cluster, syncs } of found.values()) {
       const isWhole = syncs.filter(({ name }) => desired.has(name)).length === desired.size;
       const states = syncs.map((sync) => stateSince(sync, number));
       const seen = states.filter((state) => state !== undefined);
-      yield seen.length < states.length ? undefined : seen.reduce(worseOf, isWhole ? "ready" : "waiting");
+      const state = seen.length < states.length ? undefined : seen.reduce(worseOf, isWhole ? "ready" : "waiting");
+      yield { cluster, state };
     }
   }
 }

@@ -5,6 +5,7 @@ import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type DesiredPlan, describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { lagSeconds } from "#shared/fleet/rollout/facts.ts";
 import { withheldText } from "#shared/fleet/rollout/guard.ts";
 import { countHeld, heldIn, namesHolding } from "#shared/fleet/rollout/holding.ts";
 import { barredIn, rejectedNewest } from "#shared/fleet/rollout/order.ts";
@@ -21,6 +22,7 @@ import {
 } from "#shared/fleet/rollout/stage-runs.ts";
 import { activityOf } from "#shared/fleet/rollout/timers.ts";
 import { type Cordon, cordonOf, cordonText } from "#shared/fleet/rows/cordons-row.ts";
+import { later } from "#shared/fleet/rows/due.ts";
 import { type Freeze, type FreezeState, freezeOfAll, freezeText } from "#shared/fleet/rows/freezes-row.ts";
 import {
   type Condition,
@@ -319,6 +321,7 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
       return [
         counts,
         ...behindTexts(row, facts),
+        ...zoneTexts(facts),
         ...rejectedTexts(facts),
         ...cordonTexts(facts),
         ...takenOutTexts(facts),
@@ -369,6 +372,11 @@ function behindTexts(
       return `, ${again}; to go on without: starling delete cluster/${first} --cascade=orphan`;
     }),
   ];
+}
+
+/** The zones whose clusters could not be checked in the `reconcile` that has just ended. */
+function zoneTexts({ rolloutState: { lately }, now }: StatusFacts): readonly string[] {
+  return lately !== undefined && later(lately.at, lagSeconds) > now.toISOString() ? (lately.zones ?? []) : [];
 }
 
 /**

@@ -254,6 +254,8 @@ export interface Checking {
   /** The largest counts so far: a change of members starts the count again. */
   readonly most: number;
   readonly counts: Readonly<Record<"ready" | "changing" | "failed" | "unreachable" | "waiting", number>>;
+  /** Zones that are down, in words: their clusters cannot be checked. */
+  readonly zones?: readonly string[];
 }
 
 /**
@@ -432,7 +434,11 @@ export interface RolloutStateRow extends Row {
    */
   readonly pendingReports?: readonly StageRunRef[];
   /** Counts that were read from rows, at the end of a `reconcile` or of single clusters: indexes may lag behind them. */
-  readonly lately?: Readonly<Record<"failed" | "unreachable" | "changing", number>> & { readonly at: string };
+  readonly lately?: Readonly<Record<"failed" | "unreachable" | "changing", number>> & {
+    readonly at: string;
+    /** Zones that are down, in words: their clusters were not checked. */
+    readonly zones?: readonly string[];
+  };
 }
 
 export interface RolloutRow extends Row {

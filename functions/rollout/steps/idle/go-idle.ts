@@ -138,13 +138,16 @@ async function behindOf(
   const found = await readClusters(known, { clusters, with: ["syncs"] }, table);
   return [...found.values()].map(({ cluster, syncs }): Behind => {
     const state = named.failed.includes(cluster) ? "failed" : "unreachable";
+    const ofZone = syncs.flatMap(({ paused }) => (paused?.zone === undefined ? [] : [paused]))[0];
+    if (state === "unreachable" && ofZone !== undefined)
+      return { cluster, state, since: ofZone.at, reason: ofZone.reason };
     const observed = syncs.flatMap((sync) => sync.observed ?? []).find(({ phase }) => phaseTallies[phase] === state);
     return { cluster, state, ...(observed === undefined ? {} : { since: observed.since, reason: reasonOf(observed) }) };
   });
 }
 
 type Settled = Required<Pick<StatusFacts, "settled" | "behind">> & Pick<ByState, "isNews" | "isBehind">;
-type Certain = Omit<NonNullable<RolloutStateRow["lately"]>, "at">;
+type Certain = Pick<NonNullable<RolloutStateRow["lately"]>, "failed" | "unreachable" | "changing">;
 
 /**
  * The result of a `reconcile` that ended a moment ago, or of rows that were read then; and the results of stage runs

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { zoneUpdate } from "#shared/fleet/rows/zone-row.ts";
-import { begin, names, revise, worldOf } from "#test/support/planner-story.ts";
+import { ana, begin, names, revise, worldOf } from "#test/support/planner-story.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
 const reason = "ZoneDown: zone spoke: no worker has run since 2026-11-21T08:00:00.000Z";
@@ -324,5 +324,45 @@ describe("zones that are removed from the settings", () => {
       expect(made.states()).toEqual({ c1: "Assigned", s1: state, s2: state });
       await homeWorks(made);
     }
+  });
+});
+
+describe("people ask for a check of clusters in a zone that is down", () => {
+  test("the answer comes after the time of an attempt and names the zone, also where nothing was assigned", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+    await homeWorks(made);
+    for (const name of ["s1", "s2"]) await made.finish(name);
+    await made.plan();
+    expect((await made.group()).status.state).toBe("Complete");
+    made.advanceClock(3600);
+    await made.operate({ reconcile: ana(made.now) });
+    await made.plan();
+    await made.pulse("home");
+    await made.observe("c1", "Ready");
+    for (const seconds of [1, 599, 1]) {
+      expect((await made.group()).status).not.toHaveProperty("reconciled");
+      made.advanceClock(seconds);
+      await made.plan();
+    }
+    const { status } = await made.group();
+    expect(status).toMatchObject({
+      state: "Degraded",
+      reconciled: 1,
+      clusters: { ready: 1, unreachable: 2, failed: 0 },
+    });
+    expect(status.conditions[0]?.message).toContain(`zone spoke: no worker has run since 2026-11-21T08:00:00.000Z`);
+    expect(made.slots()).toEqual([]);
+  });
+
+  test("the status of a group says why clusters of a zone that is down do not answer", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+    await homeWorks(made);
+    made.advanceClock(600);
+    await made.plan();
+    await made.plan();
+    const { status } = await made.group();
+    expect(status.conditions[0]?.message).toContain(
+      `s1, s2 do not answer (s1 since 2026-11-21T08:10:00.000Z: ${reason})`,
+    );
   });
 });

@@ -225,7 +225,7 @@ function fromSync(status: SyncStatus): ObjectState {
   if (state === "Rejected" && paused !== undefined)
     return { word: state, since: paused.at, ...seen, remark: paused.reason };
   const current = observed !== undefined && observed.attempt === desired?.attempt;
-  // What a worker reported since is newer than the planner's reason.
+  // A later report of a worker is newer than the reason of the planner.
   if (paused?.zone !== undefined && state === "Unreachable" && !(current && observed.phase === "Unreachable"))
     return { word: state, since: paused.at, ...seen, remark: paused.reason };
   const behind =

@@ -282,6 +282,8 @@ export class Wiring extends Construct {
             partitions.tick,
             partitions.zones,
             partitions.deliveries,
+            // Their versions, and when they ran.
+            ...ofZones,
           ],
           put: [
             ...whatPeopleWrite,

@@ -9,6 +9,7 @@ import type { ApiList, ClusterObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
 import { zoneOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { formatAge } from "#shared/words/age.ts";
 
 export interface ZonesOptions {
   readonly cluster?: string;
@@ -72,14 +73,25 @@ function print(session: Session, zones: readonly CountedZone[]): void {
     for (const { metadata } of zones) session.io.out(`zone/${metadata.name}\n`);
     return;
   }
-  const rows = zones.map(({ metadata, network, clusters, readsSources = false }) => [
-    metadata.name,
-    network.type,
-    network.addresses.join(",") || "-",
-    String(clusters.total),
-    String(clusters.unreachable),
-    readsSources ? "read" : "-",
+  const wide = output === "wide";
+  const rows = zones.map((zone) => [
+    zone.metadata.name,
+    zone.network.type,
+    zone.network.addresses.join(",") || "-",
+    zone.workers?.version ?? "-",
+    String(zone.clusters.total),
+    String(zone.clusters.unreachable),
+    zone.readsSources === true ? "read" : "-",
+    ...(wide
+      ? [zone.account ?? "-", zone.region ?? "-", zone.clusterNames?.join(",") ?? "*", ranText(session, zone)]
+      : []),
   ]);
-  const columns = ["NAME", "NETWORK", "ADDRESSES", "CLUSTERS", "UNREACHABLE", "SOURCES"];
+  const columns = ["NAME", "NETWORK", "ADDRESSES", "VERSION", "CLUSTERS", "UNREACHABLE", "SOURCES"];
+  if (wide) columns.push("ACCOUNT", "REGION", "NAMES", "RAN");
   session.io.out(formatTable({ columns, rows }, tableStyle(session)));
+}
+
+/** How long ago a worker of the zone last said that it runs. */
+function ranText(session: Session, { workers }: ZoneObject): string {
+  return workers === undefined ? "-" : formatAge(workers.ranAt, session.io.now());
 }

@@ -1,6 +1,7 @@
 import { formatLogLine } from "#cli/format/log-line.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { isData } from "#cli/output/output.ts";
+import { ApiFailure } from "#cli/session/api-client.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { hasNamespace, parseOne, pathOfObject } from "#cli/session/kind-names.ts";
 import { requireObject } from "#cli/session/rollout-owner.ts";
@@ -8,6 +9,7 @@ import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { ApiList, LogItem } from "#shared/fleet/api/objects.ts";
+import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
 /** CloudWatch shows a line some seconds after it was logged. */
@@ -44,6 +46,7 @@ export async function logs(session: Session, args: readonly string[], options: L
     return "done";
   }
   print(session, list.items);
+  if (options.audit !== true) await noteZonesElsewhere(session);
   if (options.follow === true) return follow(session, { path, query, list });
   if (list.items.length === 0) session.note(`no lines of the last ${options.since}; try a longer --since`);
   const next = list.metadata.continue;
@@ -99,6 +102,22 @@ async function read(session: Session, path: string, query: Query, limit: number)
       return { ...found, metadata: defined({ continue: goesOn }), items: kept };
     }
     since = next;
+  }
+}
+
+/** The workers of such a zone log in its account, which Starling cannot read. */
+async function noteZonesElsewhere(session: Session): Promise<void> {
+  const { items } = await session.api
+    .call<Pick<ApiList<ZoneObject>, "items">>({ method: "GET", path: "/v1/zones" })
+    .catch((error: unknown) => {
+      if (error instanceof ApiFailure) return { items: [] };
+      throw error;
+    });
+  for (const { metadata, account, region, logGroup } of items) {
+    if (logGroup === undefined) continue;
+    session.note(
+      `the workers of zone ${metadata.name} log in account ${account} in ${region}: \`aws logs tail ${logGroup} --region ${region}\``,
+    );
   }
 }
 

@@ -6,12 +6,15 @@ import {
   judgeTick,
   judgeVersion,
   judgeWebhookSecret,
+  judgeZones,
 } from "#cli/doctor/judge-installation.ts";
 import { readingPlace } from "#cli/format/reading-place.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import type { Session } from "#cli/session/session.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
 import type { Fact, Installation } from "#shared/fleet/api/installation.ts";
+import type { ApiList } from "#shared/fleet/api/objects.ts";
+import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
 
 /** Checks of what the installation reports about itself. They need the permission to call its API. */
 export function installationChecks(session: Session): readonly Check[] {
@@ -53,6 +56,17 @@ export function installationChecks(session: Session): readonly Check[] {
       name: "sources",
       needs: ["installation"],
       run: async () => ({ state: "ok", found: readingPlace((await installation()).resolveZone) }),
+    },
+    {
+      name: "zones",
+      needs: ["installation"],
+      async run() {
+        const [{ version }, zones] = await Promise.all([
+          installation(),
+          session.api.call<ApiList<ZoneObject>>({ method: "GET", path: "/v1/zones" }),
+        ]);
+        return judgeZones(zones.items, version);
+      },
     },
     { name: "concurrency", needs: ["installation"], run: judged((reported) => reported.concurrency, judgeConcurrency) },
   ];

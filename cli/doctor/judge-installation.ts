@@ -8,6 +8,7 @@ import type {
   Tick,
   WebhookSecret,
 } from "#shared/fleet/api/installation.ts";
+import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { formatAge } from "#shared/words/age.ts";
 
@@ -78,17 +79,51 @@ function inspectRow(row: { readonly pk: string; readonly sk: string }): string {
     : `starling describe cluster/${cluster.cluster}`;
 }
 
-export function judgeDeadLetters(queues: readonly DeadLetters[]): CheckOutcome {
+export function judgeDeadLetters(queues: readonly DeadLetters[], { name }: Pick<Installation, "name">): CheckOutcome {
   const full = queues.filter(({ messages }) => messages > 0);
   const [first] = full;
-  if (first === undefined) return { state: "ok", found: "none" };
+  const uncounted = queues.flatMap((each) => (each.uncounted === undefined ? [] : [`${each.of}: ${each.uncounted}`]));
+  if (first === undefined) {
+    if (uncounted.length > 0) return { state: "unchecked", because: uncounted.join("; ") };
+    return { state: "ok", found: "none" };
+  }
   const found = full.map(({ of, messages }) => `${of} ${messages}`).join(", ");
   // Messages of the schedule are not sent again: the next minute sends a new one.
   const remedy =
     first.of === "tick"
       ? `aws sqs purge-queue --queue-url ${first.queueUrl}   (after reading them)`
-      : `aws sqs start-message-move-task --source-arn ${first.queueArn}   (after repairing their cause)`;
+      : `aws sqs start-message-move-task --source-arn ${first.queueArn}${elsewhere(first.queueArn, name)}   (after repairing their cause)`;
   return { state: "wrong", found, problem: "messages failed in every attempt; the function's log says why", remedy };
+}
+
+/** The options and the hint for a queue of another account or region than the installation, whose name has both. */
+function elsewhere(queueArn: string, installation: string): string {
+  const [, ownAccount, ownRegion] = installation.split(".");
+  const [, , , region, account] = queueArn.split(":");
+  if (ownRegion === undefined) return "";
+  const inRegion = region === ownRegion ? "" : ` --region ${region}`;
+  return account === ownAccount ? inRegion : `${inRegion}   (with credentials of account ${account})`;
+}
+
+/** Workers of one version before or after the stack's work with it; others may meet rows and messages that they do not know. */
+export function judgeZones(zones: readonly ZoneObject[], stack: string): CheckOutcome {
+  const found = zones.map(({ metadata, workers }) => `${metadata.name} ${workers?.version ?? "no version"}`).join(", ");
+  if (zones.length === 1) return { state: "ok", found: zones.map(({ metadata }) => metadata.name).join(", ") };
+  const apart = zones.filter(
+    ({ workers }) => workers?.version !== undefined && seriesApart(workers.version, stack) > 1,
+  );
+  if (apart.length === 0) return { state: "ok", found };
+  const names = apart.map(({ metadata }) => metadata.name).join(", ");
+  const problem = `the workers of ${names} are more than one version away from the stack ${stack}; docs/zones.md, Versions of zones`;
+  return { state: "wrong", found, problem, remedy: "npx cdk deploy --all" };
+}
+
+/** By how many series two versions differ; a new first number counts as one. */
+function seriesApart(one: string, other: string): number {
+  const [[major = 0, minor = 0], [otherMajor = 0, otherMinor = 0]] = [one, other].map((each) =>
+    each.split(".").map(Number),
+  ) as [number[], number[]];
+  return major === otherMajor ? Math.abs(minor - otherMinor) : Math.abs(major - otherMajor);
 }
 
 export function judgeConcurrency({ account, deployedFor, desired, clusters }: AccountConcurrency): CheckOutcome {

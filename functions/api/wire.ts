@@ -37,7 +37,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, served, table }),
     zones: new Set(zones.keys()),
     servedNames: served,
-    zoneNetworks: parseZoneAddresses(env.STARLING_ZONE_ADDRESSES),
+    zoneNetworks: parseZoneAddresses(env.STARLING_ZONE_ADDRESSES, { queues: zones, served }),
     resolveZone: env.STARLING_RESOLVE_ZONE,
     clock,
     ids: randomIds,

@@ -63,11 +63,18 @@ async function readDue({ table }: ApiPorts, at: Date): Promise<DueWork> {
   return { rows: entries.length, oldest: { row: oldest.key, since: dueAtOf(oldest.sort) } };
 }
 
-function readDeadLetters({ deadLetters }: OwnParts, account: ApiPorts["account"]): Promise<readonly DeadLetters[]> {
-  return Promise.all(
-    Object.entries(deadLetters).map(async ([of, queueUrl]) => {
-      const { arn, messages } = await account.queueLength(queueUrl);
-      return { of, queueUrl, queueArn: arn, messages };
-    }),
-  );
+/** A queue that cannot be counted hides no other queue. @throws when none can be counted. */
+async function readDeadLetters(
+  { deadLetters }: OwnParts,
+  account: ApiPorts["account"],
+): Promise<readonly DeadLetters[]> {
+  const queues = Object.entries(deadLetters);
+  const counted = await Promise.allSettled(queues.map(([, queueUrl]) => account.queueLength(queueUrl)));
+  const [first] = counted;
+  if (first?.status === "rejected" && counted.every(({ status }) => status === "rejected")) throw first.reason;
+  return queues.map(([of, queueUrl], index) => {
+    const one = counted[index];
+    if (one?.status === "fulfilled") return { of, queueUrl, queueArn: one.value.arn, messages: one.value.messages };
+    return { of, queueUrl, queueArn: "", messages: 0, uncounted: errorMessage(one?.reason) };
+  });
 }

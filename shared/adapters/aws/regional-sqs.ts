@@ -1,13 +1,5 @@
 import { SQSClient } from "@aws-sdk/client-sqs";
-
-/** Hosts of SQS that name their region: `sqs.eu-west-1.amazonaws.com`, those of endpoints in VPCs, and the other forms. */
-const hosts =
-  /^(?:[\w.-]+\.)?sqs(?:-fips)?\.([a-z]{2,}(?:-[a-z]+)+-\d+)\.(?:vpce\.)?(?:amazonaws\.com(?:\.cn)?|api\.aws)$/;
-
-/** @returns undefined when the URL names no region, as those of emulators. */
-export function regionOfQueue(url: string): string | undefined {
-  return URL.canParse(url) ? hosts.exec(new URL(url).hostname)?.[1] : undefined;
-}
+import { regionOfQueue } from "#shared/base/queue-place.ts";
 
 const others = new WeakMap<SQSClient, Map<string, SQSClient>>();
 

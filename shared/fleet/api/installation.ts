@@ -50,6 +50,8 @@ export interface DeadLetters {
   readonly queueUrl: string;
   readonly queueArn: string;
   readonly messages: number;
+  /** Why they could not be counted. A zone in another account lets its queues be counted by a policy of its own. */
+  readonly uncounted?: string;
 }
 
 /** Simultaneous invocations of Lambda. */

@@ -1,4 +1,5 @@
 /** One row for each zone, which shows the planner whether the zone's workers run. */
+import { starlingVersion } from "#shared/base/starling-version.ts";
 import { later, laterOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -9,6 +10,8 @@ export interface ZoneRow extends Row {
   readonly workedAt: string;
   /** Present while its workers reach none of its clusters: since when, by the survey of the tick. */
   readonly silentSince?: string;
+  /** Its version of Starling; absent from versions that do not say it. */
+  readonly release?: string;
 }
 
 /** A sandbox says at most once in this time that it runs. */
@@ -20,7 +23,7 @@ const leastSilentSeconds = 5 * 60 + pulseSeconds;
 export function zoneUpdate(zone: string, at: Date) {
   return {
     update: keys.zone(zone),
-    set: { type: "Zone", schema: rowSchema, workedAt: at.toISOString() },
+    set: { type: "Zone", schema: rowSchema, workedAt: at.toISOString(), release: starlingVersion },
     add: { version: 1 },
   };
 }

@@ -27,10 +27,11 @@ const order = [
   "due-work",
   "dead-letters",
   "sources",
+  "zones",
   "concurrency",
 ];
 /** Everything that the installation reports about itself. */
-const selfReported = ["webhook-secret", "tick", "due-work", "dead-letters", "sources", "concurrency"];
+const selfReported = ["webhook-secret", "tick", "due-work", "dead-letters", "sources", "zones", "concurrency"];
 const unchecked = (...names: readonly string[]) => names.map((name) => `${name}: unchecked`);
 
 const world = forAllTests(() => startDoctorWorld());
@@ -52,7 +53,7 @@ describe("an installation with nothing wrong", () => {
 
   test("a healthy installation is printed for people in one line for each link", async () => {
     const { code, out, err } = await world.read();
-    expect(err).toBe("13 ok, 0 wrong, 0 not checked\n");
+    expect(err).toBe("14 ok, 0 wrong, 0 not checked\n");
     expect(code).toBe(0);
     const lines = out.trimEnd().split("\n");
     expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual(order.map((name) => ["ok", name]));
@@ -306,7 +307,7 @@ describe("a new account, just deployed to", () => {
         remedy: expect.stringMatching(/--quota-code L-B99A9384 --desired-value \d{3}$/),
       });
       const { out, err } = await fresh.read();
-      expect(err).toBe("9 ok, 3 wrong, 1 not checked\n");
+      expect(err).toBe("10 ok, 3 wrong, 1 not checked\n");
       expect(out).toMatch(/^WRONG +webhook-secret +empty\n {2}problem: .*\n {2}remedy: {2}aws secretsmanager /m);
       expect(out).toMatch(/^not checked +due-work +tick is wrong$/m);
 

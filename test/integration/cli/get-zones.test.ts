@@ -1,19 +1,28 @@
 /** `starling get zones` lists the places from which clusters are reached, and counts their clusters. */
 
 import { beforeEach, expect, test } from "vitest";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { zoneUpdate } from "#shared/fleet/rows/zone-row.ts";
 import { startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 
 const cli = forEachTest(() =>
   startCliFixture({
-    zoneNetworks: parseZoneAddresses("fixed=203.0.113.7+203.0.113.8,spoke="),
+    zoneNetworks: parseZoneAddresses("fixed=203.0.113.7+203.0.113.8,spoke=", {
+      queues: new Map([
+        ["fixed", "https://sqs.eu-west-1.amazonaws.com/111122223333/apply-fixed"],
+        ["spoke", "https://sqs.eu-north-1.amazonaws.com/444455556666/starling-zone-spoke-apply"],
+      ]),
+      served: new Map([["spoke", ["eu-*", "b"]]]),
+    }),
     resolveZone: "fixed",
   }),
 );
+const ranAt = new Date(Date.now() - 90_000);
 
 /** Registers a cluster; without a zone it is in `home`. */
 async function register(name: string, { zone, answers }: { zone?: string; answers: "True" | "False" }): Promise<void> {
@@ -30,16 +39,17 @@ beforeEach(async () => {
   await register("a", { answers: "True" });
   await register("b", { zone: "spoke", answers: "False" });
   await register("c", { zone: "spoke", answers: "True" });
+  await cli.table.update(zoneUpdate("spoke", ranAt));
 });
 
 test("`get zones` shows the network, the addresses and the clusters of each zone", async () => {
   const { code, out } = await cli.run("get zones");
   expect(code).toBe(0);
   expect(out.split("\n").map((line) => line.trim().split(/\s+/))).toEqual([
-    ["NAME", "NETWORK", "ADDRESSES", "CLUSTERS", "UNREACHABLE", "SOURCES"],
-    ["home", "none", "-", "1", "0", "-"],
-    ["fixed", "vpc", "203.0.113.7,203.0.113.8", "0", "0", "read"],
-    ["spoke", "subnets", "-", "2", "1", "-"],
+    ["NAME", "NETWORK", "ADDRESSES", "VERSION", "CLUSTERS", "UNREACHABLE", "SOURCES"],
+    ["home", "none", "-", "-", "1", "0", "-"],
+    ["fixed", "vpc", "203.0.113.7,203.0.113.8", "-", "0", "0", "read"],
+    ["spoke", "subnets", "-", starlingVersion, "2", "1", "-"],
     [""],
   ]);
 });
@@ -67,9 +77,35 @@ test("`get zone NAME -o json` prints one zone for programs", async () => {
       kind: "Zone",
       metadata: { name: "spoke" },
       network: { type: "subnets", addresses: [] },
+      account: "444455556666",
+      region: "eu-north-1",
+      logGroup: "/starling/starling-zone-spoke",
+      clusterNames: ["eu-*", "b"],
+      workers: { ranAt: ranAt.toISOString(), version: starlingVersion },
       clusters: { total: 2, unreachable: 1 },
     },
   ]);
+});
+
+test("`get zones -o wide` shows the account, the region and the names of each zone, and when its workers ran", async () => {
+  const { out } = await cli.run("get zones -o wide");
+  const rows = out.split("\n").map((line) => line.trim().split(/\s+/).slice(7));
+  expect(rows.slice(0, 4)).toEqual([
+    ["ACCOUNT", "REGION", "NAMES", "RAN"],
+    ["111122223333", "eu-west-1", "*", "-"],
+    ["111122223333", "eu-west-1", "*", "-"],
+    ["444455556666", "eu-north-1", "eu-*,b", expect.stringMatching(/^9\ds$/)],
+  ]);
+});
+
+test("`logs` says where the workers of a zone in another account log, and says nothing of that for the audit log", async () => {
+  const note =
+    "the workers of zone spoke log in account 444455556666 in eu-north-1: `aws logs tail /starling/starling-zone-spoke --region eu-north-1`";
+  const id = "push-20261123T061254Z-1f8a90c2";
+  const { err } = await cli.run(`logs --id ${id}`);
+  expect(err.split("\n")).toContain(note);
+  expect(err).not.toContain("zone fixed");
+  expect((await cli.run(`logs --id ${id} --audit`)).err).not.toContain("zone spoke");
 });
 
 test("a zone that does not exist, and flags of other lists, are refused", async () => {

@@ -12,11 +12,13 @@ import {
   createSecret,
   createTable,
   putSecret,
+  queueNameOf,
 } from "#local/aws/services/create-resources.ts";
 import { namedValues } from "#local/machine/named-values.ts";
 import { physicalName } from "#local/template/cloudformation.ts";
-import type { EventSourcePlan, FunctionPlan, MachinePlan, Planned } from "#local/template/machine-plan.ts";
+import type { EventSourcePlan, FunctionPlan, MachinePlan, Place, Planned } from "#local/template/machine-plan.ts";
 import { type ResourceValues, resolveValue, type ValueScope } from "#local/template/resolve-value.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import type { QueueName } from "#shared/messages.ts";
 
@@ -25,6 +27,8 @@ export interface DeploymentOptions {
   readonly rate: number;
   /** The value of every secret of the stacks that operators write. By default these secrets have no value. */
   readonly secretValue?: string;
+  /** Clients of regions, where zones are in other regions. */
+  readonly sqsIn?: (region: string) => AwsClients["sqs"];
 }
 
 export interface Deployment {
@@ -33,10 +37,12 @@ export interface Deployment {
   /** The URLs of queues, by the function that works on the queue. */
   readonly queues: Readonly<Record<QueueName, string>>;
   /** The URLs of all queues that functions work on, with those of zones. */
-  readonly everyQueue: readonly string[];
+  readonly everyQueue: readonly CreatedQueue[];
   queue(name: string): CreatedQueue;
   /** The environment of a function, as Lambda sets it. */
   variables(lambda: FunctionPlan): Readonly<Record<string, string>>;
+  /** The roles that only one other role may assume, each with the ARNs of both. */
+  readonly assumedRoles: readonly { readonly arn: string; readonly principalArn: string }[];
   /** Patterns of the ARNs of secrets, as a policy of the function's role contains them. */
   secretsFor(named: readonly unknown[], lambda: FunctionPlan): readonly string[];
   /** The stacks as CloudFormation describes them, with an API at this endpoint. */
@@ -53,7 +59,7 @@ const pseudo = {
 /** Creates every resource of the plan. */
 export async function deploy(aws: AwsClients, plan: MachinePlan, options: DeploymentOptions): Promise<Deployment> {
   const [queues, secrets] = await Promise.all([
-    createQueues(aws.sqs, plan.queues, options.rate),
+    createQueues(options.sqsIn ?? aws.sqs, plan.queues, options.rate),
     Promise.all(
       plan.secrets.map(async (secret) => {
         const { secretName: name } = secret;
@@ -78,7 +84,7 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
   ]);
   const ownNames = namedValues(plan.namedOnly, "");
   const scope = (stack: string, named: ReadonlyMap<string, ResourceValues> = ownNames): ValueScope => ({
-    pseudo,
+    pseudo: pseudoOf(plan.places.get(stack)),
     resource: (logicalId) => {
       const name = physicalName(stack, logicalId);
       return values.get(name) ?? named.get(name);
@@ -92,19 +98,24 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
     table: only(plan.tables, "table").name,
     bucket: only(plan.buckets, "bucket").name,
     queues: urlsByWorker(plan, queues),
-    everyQueue: plan.eventSources.flatMap(({ queue }) => queues.get(queue)?.url ?? []),
+    everyQueue: plan.eventSources.flatMap(({ queue }) => queues.get(queue) ?? []),
+    assumedRoles: plan.assumedRoles.map(({ stack, roleName, principalArn }) => ({
+      arn: roleArnOf({ role: roleName, ...defined({ place: plan.places.get(stack) }) }),
+      principalArn: resolveValue(principalArn, scope(stack)),
+    })),
     queue(name) {
       const found = queues.get(name);
       if (found === undefined) throw new Error(`the stacks have no queue named ${name}`);
       return found;
     },
     stacks: (apiEndpoint) => describedStacks(plan, (stack) => scope(stack, namedValues(plan.namedOnly, apiEndpoint))),
-    secretsFor: (named, { stack }) => named.map((each) => resolveValue(each, scope(stack))),
+    // The secrets of all accounts are in one account of the emulator.
+    secretsFor: (named, { stack }) => named.map((each) => resolveValue(each, { ...scope(stack), pseudo })),
     variables: ({ stack, logicalId, environment }) =>
       Object.fromEntries(
         Object.entries(environment).map(([variable, value]) => {
           try {
-            return [variable, resolveValue(value, scope(stack))];
+            return [variable, withLocalQueues(resolveValue(value, scope(stack)), plan)];
           } catch (error) {
             throw new Error(`${variable} of ${logicalId} in ${stack}: ${(error as Error).message}`, { cause: error });
           }
@@ -148,12 +159,27 @@ export function urlsByWorker(
 }
 
 /** The IAM identity of a function: the session that Lambda starts for its role. */
-export function sessionArnOf({ role, functionName }: FunctionPlan): string {
-  return `arn:aws:sts::${localAccountId}:assumed-role/${role}/${functionName}`;
+export function sessionArnOf({ role, functionName, place }: FunctionPlan): string {
+  return `arn:aws:sts::${place?.account ?? localAccountId}:assumed-role/${role}/${functionName}`;
 }
 
-export function roleArnOf({ role }: Pick<FunctionPlan, "role">): string {
-  return `arn:aws:iam::${localAccountId}:role/${role}`;
+export function roleArnOf({ role, place }: Pick<FunctionPlan, "role" | "place">): string {
+  return `arn:aws:iam::${place?.account ?? localAccountId}:role/${role}`;
+}
+
+function pseudoOf(place: Place | undefined): ValueScope["pseudo"] {
+  return place === undefined ? pseudo : { ...pseudo, "AWS::AccountId": place.account, "AWS::Region": place.region };
+}
+
+/** URLs of queues that a stack knows by their names: on this machine the names are others, and the hosts stay. */
+function withLocalQueues(text: string, { queues }: MachinePlan): string {
+  return text.replaceAll(
+    /(https:\/\/sqs\.[a-z0-9-]+\.amazonaws\.com\/\d{12}\/)([\w-]+(?:\.fifo)?)/g,
+    (url, place, name) => {
+      const found = queues.find(({ queueName }) => queueName === name);
+      return found === undefined ? url : `${place}${queueNameOf(found)}`;
+    },
+  );
 }
 
 function keyOf({ stack, logicalId }: Planned): string {

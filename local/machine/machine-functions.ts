@@ -97,6 +97,7 @@ function newSandbox(parts: FunctionParts, plan: FunctionPlan): Sandbox {
   const { deployment, principals, endpoints, run } = parts;
   const variables = deployment.variables(plan);
   const principalArn = sessionArnOf(plan);
+  const region = plan.place?.region ?? localRegion;
   if (run.isolation === "threads") {
     if (run.sandboxes !== undefined || run.clock !== undefined || run.code !== undefined)
       throw new Error("isolation threads runs unchanged functions; leave out sandboxes, code and clock");
@@ -104,7 +105,7 @@ function newSandbox(parts: FunctionParts, plan: FunctionPlan): Sandbox {
     const data: FunctionThreadData = {
       folder: plan.folder,
       variables,
-      clients: { region: localRegion, credentials, endpoints },
+      clients: { region, credentials, endpoints },
     };
     const module = new URL("./function-thread.ts", import.meta.url).href;
     return threadSandbox({ module, data, memoryMiB: plan.memoryMiB });
@@ -115,7 +116,7 @@ function newSandbox(parts: FunctionParts, plan: FunctionPlan): Sandbox {
   const given = defined({ clock: run.clock, output });
   const handler = sandboxes(plan.functionName, ({ aws: watch = (clients: AwsClients) => clients, ...own } = {}) => {
     const credentials = renewedCredentials(principals, principalArn);
-    const clients = watch(tracedClients(awsClients({ region: localRegion, credentials, endpoints })));
+    const clients = watch(tracedClients(awsClients({ region, credentials, endpoints })));
     return code(plan.folder).wire(variables, clients, { ...given, ...own });
   });
   return sharedSandbox(handler);

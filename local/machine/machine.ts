@@ -45,7 +45,7 @@ import { functionMaker, type RunOptions } from "#local/machine/machine-functions
 import { defaultTickEveryMs, largeAccount, overridePlan } from "#local/machine/plan-overrides.ts";
 import { releaseHolds } from "#local/machine/release-holds.ts";
 import { allowsSecrets } from "#local/machine/secret-access.ts";
-import type { FunctionPlan, MachinePlan, SchedulePlan } from "#local/template/machine-plan.ts";
+import type { FunctionPlan, MachinePlan, Place, Places, SchedulePlan } from "#local/template/machine-plan.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
@@ -152,6 +152,9 @@ export interface LocalEks extends Pick<EksStsServer, "endpoint" | "calls"> {
 /** A function may wait three minutes for a silent server. The person who ends the machine should not. */
 const stopGraceMs = 5000;
 
+/** The name of the installation in cdk.json. */
+const defaultInstallation = "starling";
+
 /** The bus that every account has. */
 const defaultBus = "default";
 
@@ -186,17 +189,18 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
       gitAllow: options.gitAllow,
     }),
   };
+  const elsewhere = zonesElsewhere(options);
   const accessKey = options.accessKey ?? newAccessKey();
   const principals = new Principals([{ ...accessKey, principalArn }]);
   let secretAccess = allowsSecrets({ people: principalArn, functions: [] });
   const [stacks, dynamo, sqsAndS3, secrets] = await Promise.all([
-    synthesize(context),
+    synthesize(elsewhere.size === 0 ? context : { ...context, home: await homeSetting(context) }),
     started(startDynamo({ ...state, transport: options.database ?? "port" })),
     started(startSqsAndS3(state)),
     started(startSecrets({ ...state, principals, allows: (request) => secretAccess(request) })),
   ]);
   const gitCa = options.gitCa === undefined ? undefined : await started(keepGitCa(options.gitCa));
-  const plan = overridePlan(readPlan(stacks), { ...options, ...defined({ gitCaFile: gitCa?.path }) });
+  const plan = overridePlan(readPlan(stacks, elsewhere), { ...options, ...defined({ gitCaFile: gitCa?.path }) });
   const rate = options.clock?.rate ?? 1;
   /** The functions, for calls between functions. They are created later than the proxy that calls them. */
   const byName = new Map<string, LambdaFunction>();
@@ -245,7 +249,14 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const aws = awsClients({ region: localRegion, credentials: accessKey, endpoints });
   const secret = randomBytes(24).toString("base64url");
   const secretValue = options.webhookSecret === "unwritten" ? undefined : JSON.stringify([secret]);
-  const deployment = await deploy(aws, plan, { rate, ...defined({ secretValue }) });
+  const regional = new Map([[localRegion, aws.sqs]]);
+  const sqsIn = (region: string) => {
+    const sqs = regional.get(region) ?? awsClients({ region, credentials: accessKey, endpoints }).sqs;
+    regional.set(region, sqs);
+    return sqs;
+  };
+  const deployment = await deploy(aws, plan, { rate, sqsIn, ...defined({ secretValue }) });
+  for (const { arn, principalArn } of deployment.assumedRoles) eksParts.roles.put({ arn, trusts: [{ principalArn }] });
   if (options.stateDir !== undefined) {
     await releaseHolds(new DynamoTable(aws.dynamo, deployment.table), clockOf(options)());
   }
@@ -273,7 +284,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const front = await started(openFront(parts, principals));
   const stacksNow = deployment.stacks(front.url);
   const cloudFormation = await started(startCloudFormation({ principals, stacks: () => stacksNow }));
-  const { sources, zones } = await startSources(parts, aws.sqs);
+  const { sources, zones } = await startSources(parts, sqsIn);
   stops.unshift(() => stopSources([...sources.values()].flat()));
   const inFolder = (name: string) =>
     only(
@@ -328,10 +339,31 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
       await putSecret(aws.secrets, { name, value });
     },
     async purgeQueues() {
-      await Promise.all(deployment.everyQueue.map((QueueUrl) => aws.sqs.send(new PurgeQueueCommand({ QueueUrl }))));
+      await Promise.all(
+        deployment.everyQueue.map(({ url, region }) => sqsIn(region).send(new PurgeQueueCommand({ QueueUrl: url }))),
+      );
     },
     stop: () => stopAll(stops),
   };
+}
+
+/** The places of the stacks of zones that the setting puts into another account or region. */
+function zonesElsewhere({ zones, installation = defaultInstallation }: MachineOptions): Places {
+  const given = JSON.parse(zones ?? "[]") as readonly (Partial<Place> & { readonly name: string })[];
+  return new Map(
+    given.flatMap(({ name, account, region }) =>
+      (account ?? region) === undefined
+        ? []
+        : [[`${installation}-zone-${name}`, { account: account ?? localAccountId, region: region ?? localRegion }]],
+    ),
+  );
+}
+
+/** The setting `home`, which names the table and the bucket of the installation. Zones change neither. */
+async function homeSetting({ zones: _zones, ...context }: Readonly<Record<string, string>>): Promise<string> {
+  const { tables, buckets } = readPlan(await synthesize(context));
+  const names = { table: only(tables, "table").name, bucket: only(buckets, "bucket").name };
+  return JSON.stringify({ account: localAccountId, region: localRegion, ...names });
 }
 
 function localAlarmArn(name: string): string {
@@ -393,16 +425,20 @@ function destinationOf(
     void (await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(record) })));
 }
 
-async function startSources({ plan, deployment, lambda, rate, options }: Parts, sqs: AwsClients["sqs"]) {
+async function startSources(
+  { plan, deployment, lambda, rate, options }: Parts,
+  sqsIn: (region: string) => AwsClients["sqs"],
+) {
   const sources = new Map<QueueName, readonly EventSourceLoop[]>();
   const zones = new Map<string, readonly EventSourceLoop[]>();
   for (const source of plan.eventSources) {
     const worker = lambda(source.function);
+    const queue = deployment.queue(source.queue);
     const copies = Array.from({ length: options.copies ?? 1 }, () =>
       startEventSource({
         lambda: worker,
-        sqs,
-        queueUrl: deployment.queue(source.queue).url,
+        sqs: sqsIn(queue.region),
+        queueUrl: queue.url,
         batchSize: source.batchSize,
         maximumConcurrency: source.maximumConcurrency,
         batchingWindowSeconds: source.batchingWindowSeconds / rate,

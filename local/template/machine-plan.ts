@@ -9,6 +9,10 @@ export interface MachinePlan {
   readonly routes: readonly RoutePlan[];
   readonly schedules: readonly SchedulePlan[];
   readonly outputs: readonly OutputPlan[];
+  /** Roles that only the role of another stack may assume. */
+  readonly assumedRoles: readonly AssumedRolePlan[];
+  /** The account and the region of stacks that are elsewhere than this machine's. */
+  readonly places: Places;
   /** Resources that outputs may name and that this machine does not create. */
   readonly namedOnly: readonly NamedOnly[];
 }
@@ -23,6 +27,21 @@ export interface Planned {
 export interface KeyPart {
   readonly AttributeName: string;
   readonly KeyType: "HASH" | "RANGE";
+}
+
+/** An account and a region of stacks. */
+export interface Place {
+  readonly account: string;
+  readonly region: string;
+}
+
+/** By stack. */
+export type Places = ReadonlyMap<string, Place>;
+
+export interface AssumedRolePlan extends Planned {
+  readonly roleName: string;
+  /** The ARN of the role that may assume it, as in the template. */
+  readonly principalArn: unknown;
 }
 
 /** Fields have the names of the template, which CreateTable uses, too. */
@@ -51,6 +70,10 @@ export interface QueuePlan extends Planned {
   readonly contentBasedDeduplication?: boolean;
   readonly deduplicationScope?: "queue" | "messageGroup";
   readonly throughputLimit?: "perQueue" | "perMessageGroupId";
+  /** The name in the template, where other stacks know the queue by it. */
+  readonly queueName?: string;
+  /** The place of its stack, if that is elsewhere. */
+  readonly place?: Place;
   /** The dead-letter queue for messages that were received too often. */
   readonly redrive?: { readonly queue: string; readonly maxReceiveCount: number };
 }
@@ -68,7 +91,9 @@ export interface FunctionPlan extends Planned {
   readonly recursiveLoop: "terminate" | "allow";
   /** Whether a sandbox serves all requests, or one tenant only. */
   readonly tenancy: "shared" | "per tenant";
-  /** The physical name of its role. */
+  /** The place of its stack, if that is elsewhere. */
+  readonly place?: Place;
+  /** The name of its role. */
   readonly role: string;
   /** Patterns of the ARNs of secrets that its role may read, as in the template. */
   readonly readableSecrets: readonly unknown[];

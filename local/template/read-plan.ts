@@ -4,6 +4,7 @@ import {
   type FunctionPlan,
   type MachinePlan,
   namedOnlyTypes,
+  type Places,
   type Planned,
   type QueuePlan,
 } from "#local/template/machine-plan.ts";
@@ -15,6 +16,7 @@ import {
   integrationProperties,
   policyProperties,
   queueProperties,
+  roleProperties,
   routeProperties,
   scheduleProperties,
   secretProperties,
@@ -76,8 +78,9 @@ interface Found extends Planned {
  * Reads the resources of the stacks' templates. Intrinsic functions in environments and outputs stay for
  * resolve-value.ts, because they name resources that do not exist yet. @throws Error that names an unknown resource or
  * property, or a reference without a target.
+ * @param places - of the stacks that are elsewhere.
  */
-export function readPlan(stacks: Stacks): MachinePlan {
+export function readPlan(stacks: Stacks, places: Places = new Map()): MachinePlan {
   const whole = Object.fromEntries(Object.entries(stacks).filter(([stack]) => !stack.endsWith(nestedSuffix)));
   const found = Object.entries(whole).flatMap(([stack, template]) => resourcesOf(stack, template));
   const ofType = (type: string) => found.filter(({ resource }) => resource.Type === type);
@@ -109,9 +112,13 @@ export function readPlan(stacks: Stacks): MachinePlan {
       ...identity(secret),
       secretName: propertiesOf(secret, secretProperties).Name,
     })),
-    queues: ofType("AWS::SQS::Queue").map((queue) => queuePlan(queue, target(queue, "AWS::SQS::Queue"))),
+    queues: ofType("AWS::SQS::Queue").map((queue) => ({
+      ...queuePlan(queue, target(queue, "AWS::SQS::Queue")),
+      ...defined({ place: places.get(queue.stack) }),
+    })),
     functions: ofType("AWS::Lambda::Function").map((each) => ({
-      ...functionPlan(each, target(each, "AWS::IAM::Role")),
+      ...functionPlan(each, roleNameOf(each, ofType("AWS::IAM::Role"))),
+      ...defined({ place: places.get(each.stack) }),
       readableSecrets: grantedSecrets(each, readSecret, ofType("AWS::IAM::Policy")),
       describableSecrets: grantedSecrets(each, describeSecret, ofType("AWS::IAM::Policy")),
     })),
@@ -149,6 +156,13 @@ export function readPlan(stacks: Stacks): MachinePlan {
     outputs: Object.entries(whole).flatMap(([stack, { Outputs = {} }]) =>
       Object.entries(Outputs).map(([name, { Value }]) => ({ stack, name, value: Value })),
     ),
+    assumedRoles: ofType("AWS::IAM::Role").flatMap((role) => {
+      const { RoleName, AssumeRolePolicyDocument } = propertiesOf(role, roleProperties);
+      const [condition] = AssumeRolePolicyDocument.Statement.flatMap(({ Condition }) => Condition?.ArnEquals ?? []);
+      if (RoleName === undefined || condition === undefined) return [];
+      return [{ ...identity(role), roleName: RoleName, principalArn: condition["aws:PrincipalArn"] }];
+    }),
+    places,
     namedOnly: namedOnlyTypes.flatMap((type) => ofType(type).map((each) => ({ ...identity(each), type }))),
   };
 }
@@ -166,6 +180,7 @@ function queuePlan(queue: Found, dead: (logicalId: string) => string): QueuePlan
       contentBasedDeduplication: ContentBasedDeduplication,
       deduplicationScope: DeduplicationScope,
       throughputLimit: FifoThroughputLimit,
+      queueName: properties.QueueName,
     }),
     ...(RedrivePolicy === undefined
       ? {}
@@ -188,6 +203,15 @@ function grantedSecrets(found: Found, action: string, policies: readonly Found[]
     .flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
     .filter(({ Effect, Action }) => Effect === "Allow" && [Action].flat().includes(action))
     .flatMap(({ Resource }) => Resource as readonly unknown[] | object);
+}
+
+/** The name of a function's role: the one that the template gives it, or the one that this machine gives it. */
+function roleNameOf(found: Found, roles: readonly Found[]): (logicalId: string) => string {
+  return (logicalId) => {
+    const name = referenceFrom(found, roles)(logicalId);
+    const role = roles.find((each) => each.name === name);
+    return (role && propertiesOf(role, roleProperties).RoleName) ?? name;
+  };
 }
 
 function functionPlan(

@@ -58,8 +58,8 @@ export const bucketProperties = z.strictObject({
 export const secretProperties = z.strictObject({ Name: z.string(), Description: z.string().optional(), Tags: tags });
 
 export const queueProperties = z.strictObject({
-  /** On this machine every resource has a name from its stack and logical id. */
-  QueueName: unseen,
+  /** On this machine every resource has a name from its stack and logical id. URLs in other stacks have this name. */
+  QueueName: z.string().optional().catch(undefined),
   FifoQueue: z.boolean().default(false),
   ContentBasedDeduplication: z.boolean().optional(),
   DeduplicationScope: z.enum(["queue", "messageGroup"]).optional(),
@@ -95,6 +95,18 @@ export const functionProperties = z.strictObject({
   /** All functions of this machine reach the loopback interface. */
   VpcConfig: unseen,
   Tags: tags,
+});
+
+/** Of roles, this machine reads the names by which other stacks know them, and who may assume them under such a name. */
+export const roleProperties = z.object({
+  RoleName: z.string().optional().catch(undefined),
+  AssumeRolePolicyDocument: z.object({
+    Statement: z.array(
+      z.object({
+        Condition: z.object({ ArnEquals: z.object({ "aws:PrincipalArn": z.unknown() }).optional() }).optional(),
+      }),
+    ),
+  }),
 });
 
 /** This machine enforces only one permission of roles: the access to secrets. */

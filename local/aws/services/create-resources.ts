@@ -80,7 +80,7 @@ export async function createSecret(secrets: SecretsManagerClient, name: string):
 }
 
 /** The name of a queue on SQS. */
-function queueNameOf({ name, fifo }: Pick<QueuePlan, "name" | "fifo">): string {
+export function queueNameOf({ name, fifo }: Pick<QueuePlan, "name" | "fifo">): string {
   return fifo ? `${name}.fifo` : name;
 }
 
@@ -88,6 +88,7 @@ function queueNameOf({ name, fifo }: Pick<QueuePlan, "name" | "fifo">): string {
 export interface CreatedQueue {
   readonly url: string;
   readonly arn: string;
+  readonly region: string;
   readonly queueName: string;
 }
 
@@ -96,7 +97,7 @@ export interface CreatedQueue {
  * plan.
  */
 export async function createQueues(
-  sqs: SQSClient,
+  sqs: SQSClient | ((region: string) => SQSClient),
   queues: readonly QueuePlan[],
   rate: number,
 ): Promise<ReadonlyMap<string, CreatedQueue>> {
@@ -107,14 +108,17 @@ export async function createQueues(
   );
   for (const queue of ordered) {
     const queueName = queueNameOf(queue);
-    const url = await createQueue(sqs, queueName, queueAttributes(queue, rate));
-    created.set(queue.name, { url, arn: queueArn(queueName), queueName });
+    const region = queue.place?.region ?? localRegion;
+    const client = typeof sqs === "function" ? sqs(region) : sqs;
+    const url = await createQueue(client, queueName, queueAttributes(queue, rate));
+    created.set(queue.name, { url, arn: queueArn(queueName, region), queueName, region });
   }
   return created;
 }
 
-function queueArn(queueName: string): string {
-  return `arn:aws:sqs:${localRegion}:${localAccountId}:${queueName}`;
+/** Queues of all accounts are in one account of the emulator. */
+function queueArn(queueName: string, region: string): string {
+  return `arn:aws:sqs:${region}:${localAccountId}:${queueName}`;
 }
 
 /** The lower limit of SQS. */
@@ -136,7 +140,10 @@ function queueAttributes(queue: QueuePlan, rate: number): Record<string, string>
       ? {}
       : {
           RedrivePolicy: JSON.stringify({
-            deadLetterTargetArn: queueArn(queueNameOf({ name: redrive.queue, fifo: queue.fifo })),
+            deadLetterTargetArn: queueArn(
+              queueNameOf({ name: redrive.queue, fifo: queue.fifo }),
+              queue.place?.region ?? localRegion,
+            ),
             maxReceiveCount: redrive.maxReceiveCount,
           }),
         }),

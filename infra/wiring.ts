@@ -282,8 +282,6 @@ export class Wiring extends Construct {
             partitions.tick,
             partitions.zones,
             partitions.deliveries,
-            // Their versions, and when they ran.
-            ...ofZones,
           ],
           put: [
             ...whatPeopleWrite,

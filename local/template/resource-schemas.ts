@@ -97,7 +97,7 @@ export const functionProperties = z.strictObject({
   Tags: tags,
 });
 
-/** Of roles, this machine reads the names by which other stacks know them, and who may assume them under such a name. */
+/** This machine reads the names of roles by which other stacks know them, and who may assume them under such a name. */
 export const roleProperties = z.object({
   RoleName: z.string().optional().catch(undefined),
   AssumeRolePolicyDocument: z.object({

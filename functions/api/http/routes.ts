@@ -3,9 +3,9 @@
 import type { ZodType } from "zod";
 import { readAnswers } from "#functions/api/http/read-routes.ts";
 import { linkArtifact, linkArtifacts, linkRenderings } from "#functions/api/read/link-contents.ts";
+import { listZones } from "#functions/api/read/list-zones.ts";
 import { readInstallation } from "#functions/api/read/read-installation.ts";
 import { linesAbout, linesOf, readAudit, readLogs } from "#functions/api/read/read-logs.ts";
-import { readZones } from "#functions/api/read/read-zones.ts";
 import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
 import type { HttpRequest } from "#functions/api/request/http-event.ts";
 import {
@@ -82,7 +82,7 @@ const answers: Answers<ApiPorts> = {
   "GET /v1/clusters/:name/check": ({ ports, params }) => readCheck(ports, part(params, "name")),
   "POST /v1/clusters/:name/cordon": cordon,
   "POST /v1/clusters/:name/uncordon": uncordon,
-  "GET /v1/zones": async ({ ports }) => readZones(ports),
+  "GET /v1/zones": async ({ ports }) => listZones(ports),
   "GET /v1/freezes": async ({ ports }) => listOf("Freeze", await listFreezes(ports), undefined),
   "POST /v1/freezes/:freeze": putFreeze,
   "DELETE /v1/freezes/:freeze": liftFreeze,

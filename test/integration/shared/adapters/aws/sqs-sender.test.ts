@@ -1,8 +1,8 @@
 import { CreateQueueCommand, ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AwsAccountReader } from "#shared/adapters/aws/aws-account-reader.ts";
-import { regionOfQueue } from "#shared/base/queue-place.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
+import { regionOfQueue } from "#shared/base/queue-place.ts";
 import type { Message, OwnerRef } from "#shared/messages.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 

@@ -5,7 +5,7 @@ import { everyZone, type ZoneObject } from "#shared/fleet/api/zone-object.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 
 /** All zones, `home` first, each with what its workers said last. Without other zones nobody asks them. */
-export async function readZones({
+export async function listZones({
   table,
   installation,
   zoneNetworks = [],

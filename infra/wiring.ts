@@ -53,7 +53,7 @@ import { isElsewhere, type Place, type ZoneSetting } from "#infra/zone-settings.
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
-import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
+import { homeZone, zoneInOutputs } from "#shared/fleet/kinds/zone-name.ts";
 import { partitions } from "#shared/fleet/rows/keys.ts";
 
 const ofNamespaces = [partitions.sources, partitions.syncGroups, partitions.syncs] as const;
@@ -606,13 +606,12 @@ export class Wiring extends Construct {
       });
       return { name: setting.name, queues, worker, addresses };
     });
-    const outputsOf = (name: string) => name.replace(/(^|-)(.)/g, (_, _dash, letter: string) => letter.toUpperCase());
     this.zones = [
       ...zoneWorkers.map(({ name, worker, addresses }) => ({
-        ...{ name, outputs: outputsOf(name), roleArn: worker.roleArn, addresses },
+        ...{ name, outputs: zoneInOutputs(name), roleArn: worker.roleArn, addresses },
       })),
       ...remotes.map(({ zone, workerRoleArn }) => ({
-        ...{ name: zone, outputs: outputsOf(zone), roleArn: workerRoleArn, addresses: [] },
+        ...{ name: zone, outputs: zoneInOutputs(zone), roleArn: workerRoleArn, addresses: [] },
       })),
     ];
     this.discoverRoleArn = discover.roleArn;

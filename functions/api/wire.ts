@@ -35,7 +35,6 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     links: new S3BlobLinks(aws.s3, env.STARLING_BUCKET),
     uploads: new S3Uploads(aws.s3, env.STARLING_BUCKET),
     sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, served, table }),
-    zones: new Set(zones.keys()),
     servedNames: served,
     zoneNetworks: parseZoneAddresses(env.STARLING_ZONE_ADDRESSES, { queues: zones, served }),
     resolveZone: env.STARLING_RESOLVE_ZONE,

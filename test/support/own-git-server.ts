@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import { type GitServer, type GitServerOptions, startGitServer } from "#local/git/git-server.ts";
 
 export interface OwnGitServer extends GitServer {
   /** The folder of its repositories. */
@@ -9,9 +9,9 @@ export interface OwnGitServer extends GitServer {
 }
 
 /** A git server with a folder of its own, which is removed when the server stops. */
-export async function startOwnGitServer(): Promise<OwnGitServer> {
+export async function startOwnGitServer(options: Omit<GitServerOptions, "root"> = {}): Promise<OwnGitServer> {
   const root = await mkdtemp(join(tmpdir(), "starling-git-"));
-  const server = await startGitServer({ root });
+  const server = await startGitServer({ ...options, root });
   return {
     ...server,
     root,

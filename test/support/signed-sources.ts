@@ -1,12 +1,9 @@
 /** A Source that verifies, in front of a git server with a repository of its own for each test. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { type OwnGitServer, startOwnGitServer } from "#test/support/own-git-server.ts";
 import { type SignedRepository, signedRepository } from "#test/support/signed-repository.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 
@@ -27,20 +24,17 @@ export function conditionsOf({ status }: Pick<SourceRow, "status">) {
 
 /** To be called once in a file of tests. */
 export function signedSources(): SignedSources {
-  let root: string;
-  let server: GitServer;
+  let server: OwnGitServer;
   let number = 0;
   const sources = { world: new SourceWorld() } as { -readonly [Name in keyof SignedSources]: SignedSources[Name] };
   sources.specOf = (mode, keys, ref = { branch: "main" }) => ({
     git: { url: sources.url, ref, verify: { mode, keys } },
   });
   beforeAll(async () => {
-    root = await mkdtemp(join(tmpdir(), "starling-verify-"));
-    server = await startGitServer({ root });
+    server = await startOwnGitServer();
   });
   afterAll(async () => {
     await server?.stop();
-    await rm(root, { recursive: true, force: true });
   });
   beforeEach(() => {
     number += 1;
@@ -48,7 +42,7 @@ export function signedSources(): SignedSources {
     const fetched: string[] = [];
     const remote = new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") });
     sources.url = server.url(name);
-    sources.made = signedRepository(root, name);
+    sources.made = signedRepository(server.root, name);
     sources.fetched = fetched;
     sources.world = new SourceWorld();
     sources.world.git = {

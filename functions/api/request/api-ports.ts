@@ -38,11 +38,9 @@ export interface ApiPorts {
   readonly personalRoles?: readonly string[] | undefined;
   /** The buckets that Sources may read; absent where nothing knows them. */
   readonly bucketRules?: BucketRules | undefined;
-  /** The zones of the installation besides `home`; absent where nothing knows them. */
-  readonly zones?: ReadonlySet<string> | undefined;
   /** The names of clusters that they serve; absent where each serves every name. */
   readonly servedNames?: ServedNames | undefined;
-  /** The same zones with their networks. */
+  /** The zones of the installation besides `home`, with their networks; absent where nothing knows them. */
   readonly zoneNetworks?: readonly ZoneObject[] | undefined;
   /** The zone from which Sources are read; absent where nothing knows it. */
   readonly resolveZone?: string | undefined;

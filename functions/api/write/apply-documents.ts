@@ -69,8 +69,8 @@ export interface ApplyAnswer {
 export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Promise<ApplyAnswer> {
   const documents = await checkDocuments(request.documents);
   const current = await readCurrent(ports, documents);
-  const { installation, bucketRules, zones, servedNames } = ports;
-  refuseImpossible(documents, { current, installation, bucketRules, zones, servedNames });
+  const { installation, bucketRules, zoneNetworks, servedNames } = ports;
+  refuseImpossible(documents, { current, installation, bucketRules, zoneNetworks, servedNames });
   await refuseCycles(ports.table, documents);
   const sources = await sourceWarnings(ports.table, documents);
   const clusters = await clusterWarnings(ports.table, documents);
@@ -186,7 +186,12 @@ interface Present {
  */
 function refuseImpossible(
   documents: readonly Document[],
-  { current, installation, bucketRules, ...zones }: Present & Pick<ApiPorts, "bucketRules" | "zones" | "servedNames">,
+  {
+    current,
+    installation,
+    bucketRules,
+    ...zones
+  }: Present & Pick<ApiPorts, "bucketRules" | "zoneNetworks" | "servedNames">,
 ): void {
   const problems: DocumentProblem[] = [];
   for (const [index, document] of documents.entries()) {

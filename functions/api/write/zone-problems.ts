@@ -8,10 +8,10 @@ import { notServedText, servesName } from "#shared/fleet/served-names.ts";
 /** Zones that the installation does not have, or that do not serve the name: no worker would reach the cluster. */
 export function zoneProblems(
   document: Document,
-  { zones, servedNames = new Map() }: Pick<ApiPorts, "zones" | "servedNames">,
+  { zoneNetworks, servedNames = new Map() }: Pick<ApiPorts, "zoneNetworks" | "servedNames">,
 ): readonly Pick<DocumentProblem, "field" | "message">[] {
-  if (zones === undefined) return [];
-  const known = [homeZone, ...zones];
+  if (zoneNetworks === undefined) return [];
+  const known = [homeZone, ...zoneNetworks.map(({ metadata }) => metadata.name)];
   return namedZones(document).flatMap(({ field, zone }) => {
     if (known.includes(zone)) {
       const { kind, metadata } = document;

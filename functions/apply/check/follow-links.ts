@@ -3,6 +3,7 @@
 import { awsLinks } from "#functions/apply/check/aws-links.ts";
 import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
 import { kubeLinks } from "#functions/apply/check/kube-links.ts";
+import { unknownZone } from "#functions/apply/cluster/unknown-zone.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { type ClusterLink, clusterLinks, type LinkFinding } from "#shared/fleet/cluster-links.ts";
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
@@ -46,9 +47,9 @@ async function zoneLink(
     const remedy = `name another zone in spec.access.zone of Cluster ${cluster.name}, or add the name to clusterNames of zone ${value} in the setting zones and deploy`;
     return [{ link: "zone", state: "broken", value, code: "NameNotServed", message, remedy }];
   }
-  const message = `spec.access.zone names a zone that the installation does not have; it has ${[homeZone, ...others].join(", ")}`;
-  const remedy = `add ${value} to the setting zones and deploy, or correct spec.access.zone of Cluster ${cluster.name}`;
-  return [{ link: "zone", state: "broken", value, code: "ZoneNotFound", message, remedy }];
+  const { message, remedy } = unknownZone(value, cluster.name);
+  const known = `it has ${[homeZone, ...others].join(", ")}`;
+  return [{ link: "zone", state: "broken", value, code: "ZoneNotFound", message: `${message}; ${known}`, remedy }];
 }
 
 function linksOf(cluster: ClusterRow): readonly ClusterLink[] {

@@ -1,3 +1,4 @@
+import { unknownZone } from "#functions/apply/cluster/unknown-zone.ts";
 import type { ClusterConnector, Hurry } from "#functions/apply/cluster/worker-ports.ts";
 import type { EksAccess, EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import type { EksEndpoint } from "#shared/adapters/aws/eks-clusters.ts";
@@ -217,8 +218,8 @@ function unreachedZone(zone: string, cluster: string, served: ServedNames = new 
     const message = `zone ${zone} of the Cluster ${notServedText(served, zone, cluster)}`;
     return new StarlingError(message, { code: "NameNotServed", retry: "permanent" });
   }
-  const message = `spec.access.zone names a zone that the installation does not have: ${zone}; add it to the setting zones and deploy, or correct the Cluster`;
-  return new StarlingError(message, { code: "ZoneNotFound", retry: "permanent" });
+  const { message, remedy } = unknownZone(zone, cluster);
+  return new StarlingError(`${message}; ${remedy}`, { code: "ZoneNotFound", retry: "permanent" });
 }
 
 /** The schema refuses all of these, but the row may be older or newer than this code. */

@@ -484,7 +484,7 @@ describe("in a zone", () => {
       state: "broken",
       value: "gone",
       code: "ZoneNotFound",
-      message: "spec.access.zone names a zone that the installation does not have; it has home, fixed",
+      message: "spec.access.zone names a zone that the installation does not have: gone; it has home, fixed",
       remedy: "add gone to the setting zones and deploy, or correct spec.access.zone of Cluster c1",
     });
   });

@@ -106,7 +106,7 @@ test("home reports a cluster of a zone that the installation does not have as un
     phase: "Unreachable",
     reason: "ZoneNotFound",
     message: expect.stringMatching(
-      /^spec\.access\.zone names a zone that the installation does not have: gone; add it/,
+      /^spec\.access\.zone names a zone that the installation does not have: gone; add gone to the setting zones and deploy, or correct spec\.access\.zone of Cluster \S+$/,
     ),
   });
 });

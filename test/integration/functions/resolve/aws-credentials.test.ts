@@ -1,9 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { startGitServer } from "#local/git/git-server.ts";
 import { type RegistryServer, startRegistryServer } from "#local/registry/registry-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
@@ -11,6 +7,7 @@ import { movedGit, signatureOf, signedForGit, signingKey } from "#test/support/a
 import { startCheckedFront } from "#test/support/checked-front.ts";
 import { type FileAnswer, type FileServer, startFileServer } from "#test/support/file-server.ts";
 import { movedHttp } from "#test/support/moved-http.ts";
+import { startOwnGitServer } from "#test/support/own-git-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { tarGz } from "#test/support/tar-gz.ts";
 
@@ -171,8 +168,7 @@ describe("a Source of CodeCommit or of a connection that signs in as Starling's 
       `arn:aws:codeconnections:eu-west-1:${account}:connection/0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0`,
     ],
   ])("%s takes the signature that a server verifies by itself [source.aws.git]", async (_service, host, path, arn) => {
-    const root = await mkdtemp(join(tmpdir(), "starling-codecommit-"));
-    const git = await startGitServer({ root });
+    const git = await startOwnGitServer();
     await git.createRepository(path.replace(/\.git$/, ""), { "a.yaml": "a: 1" });
     const verdicts = new Set<boolean>();
     const front = await startCheckedFront({
@@ -197,6 +193,5 @@ describe("a Source of CodeCommit or of a connection that signs in as Starling's 
     expect(verdicts).toEqual(new Set([true]));
     await front.stop();
     await git.stop();
-    await rm(root, { recursive: true, force: true });
   });
 });

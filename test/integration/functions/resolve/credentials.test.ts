@@ -1,12 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { startGitServer } from "#local/git/git-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { type AskedFile, type FileAnswer, type FileServer, startFileServer } from "#test/support/file-server.ts";
+import { startOwnGitServer } from "#test/support/own-git-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { tarGz } from "#test/support/tar-gz.ts";
 
@@ -171,8 +168,7 @@ describe("credentials stay where they belong", () => {
 
 describe("git", () => {
   test("the second credentials sign in, and a redirect out of the prefix is not followed [source.credentials.redirect]", async () => {
-    const root = await mkdtemp(join(tmpdir(), "starling-two-"));
-    const git = await startGitServer({ root, credentials: next });
+    const git = await startOwnGitServer({ credentials: next });
     await git.createRepository("acme/shop", { "a.yaml": "a: 1" });
     world.git = new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") });
     const { host } = new URL(git.url("x"));
@@ -180,7 +176,6 @@ describe("git", () => {
     await world.put({ git: { url: git.url("acme/shop"), ref: { branch: "main" }, credentials } });
     expect(await world.ready()).toMatchObject({ status: "True" });
     await git.stop();
-    await rm(root, { recursive: true, force: true });
 
     answer = ({ url }) => ({ status: 302, headers: { location: url.replace("/acme/", "/other/") } });
     keep({ prefix: `${server.url}/acme/`, ...next });

@@ -1,12 +1,9 @@
 import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { type AskedFile, type FileAnswer, type FileServer, startFileServer } from "#test/support/file-server.ts";
+import { type OwnGitServer, startOwnGitServer } from "#test/support/own-git-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 
 const secret = "starling/git/acme";
@@ -15,8 +12,7 @@ const privateKey = pair.privateKey.export({ type: "pkcs1", format: "pem" }).toSt
 const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n";
 const tokenPath = "/app/installations/77/access_tokens";
 
-let root: string;
-let git: GitServer;
+let git: OwnGitServer;
 let api: FileServer;
 let world: SourceWorld;
 /** The tokens that the API gives out, one after the other. */
@@ -25,10 +21,9 @@ let answers: Record<string, FileAnswer>;
 let valid: string;
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-app-"));
   // Each test has tokens of its own, because they are known to the process.
   valid = `ghs_${Math.random().toString(36).slice(2)}`;
-  git = await startGitServer({ root, credentials: { username: "x-access-token", password: valid } });
+  git = await startOwnGitServer({ credentials: { username: "x-access-token", password: valid } });
   await git.createRepository("acme/shop", { "a.yaml": config });
   world = new SourceWorld();
   world.git = new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") });
@@ -44,7 +39,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await git.stop();
   await api.stop();
-  await rm(root, { recursive: true, force: true });
 });
 
 function answer({ method, url }: AskedFile): FileAnswer {

@@ -1,15 +1,12 @@
 /** A git server lies, over HTTP and SSH: bounded bytes are taken, each refusal has a name, and the last artifact stays. */
-import { mkdtemp, rm } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Writable } from "node:stream";
 import type { ServerChannel } from "ssh2";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { type OwnGitServer, startOwnGitServer } from "#test/support/own-git-server.ts";
 import { type RawEntry, type RawRepository, rawRepository } from "#test/support/raw-repository.ts";
 import { band, flush, type GitAnswers, line, startScriptedGit } from "#test/support/scripted-git.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
@@ -25,8 +22,7 @@ const listed = "1".repeat(40);
 const host = newKeyPair();
 const user = newKeyPair();
 
-let root: string;
-let server: GitServer;
+let server: OwnGitServer;
 let made: RawRepository;
 let world: SourceWorld;
 let first: object | undefined;
@@ -34,10 +30,9 @@ let first: object | undefined;
 let written: number;
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-hostile-"));
-  server = await startGitServer({ root });
+  server = await startOwnGitServer();
   await server.createRepository("app");
-  made = rawRepository(root, "app");
+  made = rawRepository(server.root, "app");
   await made.commit(await made.tree([{ mode: "100644", name: "a.yaml", oid: await made.blob("a: 1\n") }]));
   written = 0;
   world = new SourceWorld();
@@ -48,7 +43,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await server.stop();
-  await rm(root, { recursive: true, force: true });
 });
 
 /** Resolves the Source again. @returns its condition Ready. */
@@ -221,7 +215,7 @@ describe("a server over SSH that lies", () => {
       (channel) => forEver(channel.stderr, "warning\n"),
     ],
   ])("%s for ever end within the limits", async (_what, ready, most, disturb) => {
-    const { port, stop } = await startSshGitServer({ root, hostKey: host, users: [user], disturb });
+    const { port, stop } = await startSshGitServer({ root: server.root, hostKey: host, users: [user], disturb });
     onTestFinished(stop);
     expect(await against(port)).toMatchObject(ready);
     expect(written).toBeLessThan(most + onTheWay);

@@ -1,9 +1,5 @@
 /** Several Sources of one URL are one listing and one fetch, counted at the servers. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { startRegistryServer } from "#local/registry/registry-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
@@ -13,6 +9,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { pollMessages } from "#shared/messages.ts";
 import { type FileServer, startFileServer } from "#test/support/file-server.ts";
+import { type OwnGitServer, startOwnGitServer } from "#test/support/own-git-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { tarGz } from "#test/support/tar-gz.ts";
 
@@ -50,20 +47,17 @@ beforeEach(() => {
 });
 
 describe("git", () => {
-  let root: string;
-  let server: GitServer;
+  let server: OwnGitServer;
   let asked: string[];
   let name: string;
   let number = 0;
   const at = new Date("2026-01-01T00:00:00Z");
 
   beforeAll(async () => {
-    root = await mkdtemp(join(tmpdir(), "starling-shared-"));
-    server = await startGitServer({ root, disturb: ({ method, path }) => void asked.push(`${method} ${path}`) });
+    server = await startOwnGitServer({ disturb: ({ method, path }) => void asked.push(`${method} ${path}`) });
   });
   afterAll(async () => {
     await server?.stop();
-    await rm(root, { recursive: true, force: true });
   });
   beforeEach(async () => {
     asked = [];

@@ -1,10 +1,6 @@
 /** A Source that cannot read a revision completely keeps its earlier artifact, so that nothing is deleted. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { resolveSource } from "#functions/resolve/resolve.ts";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { randomIds } from "#shared/adapters/system.ts";
@@ -18,25 +14,24 @@ import { MemoryTable } from "#test/support/memory-table.ts";
 import { noBuckets } from "#test/support/no-buckets.ts";
 import { noHttp } from "#test/support/no-http.ts";
 import { noRole } from "#test/support/no-role.ts";
+import { type OwnGitServer, startOwnGitServer } from "#test/support/own-git-server.ts";
 import { type RawEntry, rawRepository } from "#test/support/raw-repository.ts";
 
-const root = mkdtempSync(join(tmpdir(), "starling-unreadable-"));
 const now = new Date("2026-03-01T10:00:00.000Z");
 const key = keys.object("shop", "Source", "fleet");
-let server: GitServer;
+let server: OwnGitServer;
 
 beforeAll(async () => {
-  server = await startGitServer({ root });
+  server = await startOwnGitServer();
 });
 
 afterAll(async () => {
   await server?.stop();
-  rmSync(root, { recursive: true, force: true });
 });
 
 test("a file that becomes a link changes nothing, and a file that cannot be read keeps the earlier artifact [source.files.unreadable]", async () => {
   await server.createRepository("fleet");
-  const made = rawRepository(root, "fleet");
+  const made = rawRepository(server.root, "fleet");
   const claim = await made.blob("kind: PersistentVolumeClaim\n");
   const commit = async (b: RawEntry) => {
     const shared = await made.tree([{ mode: "100644", name: "b.yaml", oid: claim }]);

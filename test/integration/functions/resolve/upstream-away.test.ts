@@ -1,9 +1,5 @@
 /** An upstream takes connections and never answers: what a Source had before is served without it. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { type RegistryServer, startRegistryServer } from "#local/registry/registry-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
@@ -11,6 +7,7 @@ import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { type BlackHole, startBlackHole } from "#test/support/black-hole.ts";
 import { type FileServer, startFileServer } from "#test/support/file-server.ts";
+import { type OwnGitServer, startOwnGitServer } from "#test/support/own-git-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { tarGz } from "#test/support/tar-gz.ts";
 
@@ -42,19 +39,16 @@ const readyOf = ({ status: { conditions } }: SourceRow) => conditions.find(({ ty
 const textsOf = async () => (await world.files()).map(({ path, content }) => `${path}: ${Buffer.from(content)}`);
 
 describe("git", () => {
-  let root: string;
-  let server: GitServer;
+  let server: OwnGitServer;
   let first: string;
   let number = 0;
   let specOf: (more?: object, rest?: object) => object;
 
   beforeAll(async () => {
-    root = await mkdtemp(join(tmpdir(), "starling-away-"));
-    server = await startGitServer({ root });
+    server = await startOwnGitServer();
   });
   afterAll(async () => {
     await server?.stop();
-    await rm(root, { recursive: true, force: true });
   });
 
   beforeEach(async () => {

@@ -1,10 +1,6 @@
 /** One Source of a repository with 300 folders, and a Sync for each: a commit in one folder is for one Sync. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { planOwner } from "#functions/rollout/call/plan-owner.ts";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { randomIds } from "#shared/adapters/system.ts";
@@ -14,22 +10,20 @@ import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { type OwnGitServer, startOwnGitServer } from "#test/support/own-git-server.ts";
 import { PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 
 const namespace = "shop";
 const names = Array.from({ length: 300 }, (_, index) => `s${index}`);
-let root: string;
-let server: GitServer;
+let server: OwnGitServer;
 
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-folders-"));
-  server = await startGitServer({ root });
+  server = await startOwnGitServer();
 });
 
 afterAll(async () => {
   await server?.stop();
-  await rm(root, { recursive: true, force: true });
 });
 
 /** A Source of all folders, and a Sync of each on the cluster c1. */

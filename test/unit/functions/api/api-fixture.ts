@@ -37,7 +37,9 @@ export function apiFixture(
   table = new MemoryTable(),
   through: Table = table,
   blobs = new MemoryBlobStore(),
-  settings: Partial<Pick<ApiPorts, "bucketRules" | "defaultGuard" | "personalRoles" | "zones" | "servedNames">> = {},
+  settings: Partial<
+    Pick<ApiPorts, "bucketRules" | "defaultGuard" | "personalRoles" | "zoneNetworks" | "servedNames">
+  > = {},
 ): ApiFixture {
   const sender = new MemorySender();
   const log: Record<string, unknown>[] = [];

@@ -2,35 +2,32 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import type { GitLimits } from "#shared/adapters/git/git-limits.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { type OwnGitServer, startOwnGitServer } from "#test/support/own-git-server.ts";
 import { type RawEntry, type RawRepository, rawRepository } from "#test/support/raw-repository.ts";
 
 const rules = addressRules("127.0.0.1");
 const remote = new IsomorphicGitRemote({ rules });
 
-let root: string;
-let server: GitServer;
+let server: OwnGitServer;
 let count = 0;
 let name: string;
 let made: RawRepository;
 
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-hostile-"));
-  server = await startGitServer({ root });
+  server = await startOwnGitServer();
 });
 
 afterAll(async () => {
   await server?.stop();
-  await rm(root, { recursive: true, force: true });
 });
 
 beforeEach(async () => {
   name = `hostile-${count++}`;
   await server.createRepository(name);
-  made = rawRepository(root, name);
+  made = rawRepository(server.root, name);
 });
 
 function fetchTree(oid: string, paths: readonly string[] = ["."], limits: Partial<GitLimits> = {}) {

@@ -1,31 +1,28 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, open, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import { type OwnGitServer, startOwnGitServer } from "#test/support/own-git-server.ts";
 import { type RawRepository, rawRepository } from "#test/support/raw-repository.ts";
 
 const mib = 1024 * 1024;
 
 describe("I13: one file of 1.5 GB in 2 MB", () => {
-  let root: string;
-  let server: GitServer;
+  let server: OwnGitServer;
   let big: RawRepository;
   let oid: string;
 
   beforeAll(async () => {
-    root = await mkdtemp(join(tmpdir(), "starling-large-"));
-    server = await startGitServer({ root });
+    server = await startOwnGitServer();
     await server.createRepository("big");
-    big = rawRepository(root, "big");
+    big = rawRepository(server.root, "big");
     // git streams a file of this size, and does not store it as a delta.
     await big.git("config", "core.bigFileThreshold", "10m");
     await big.git("config", "core.compression", "1");
-    const zeros = join(root, "zeros");
+    const zeros = join(server.root, "zeros");
     const file = await open(zeros, "w");
     await file.truncate(1500 * mib);
     await file.close();
@@ -40,7 +37,6 @@ describe("I13: one file of 1.5 GB in 2 MB", () => {
 
   afterAll(async () => {
     await server?.stop();
-    await rm(root, { recursive: true, force: true });
   });
 
   /** Fetches in a process of its own, which reports the largest memory that it had. */

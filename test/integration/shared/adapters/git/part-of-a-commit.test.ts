@@ -1,34 +1,29 @@
 /** Only the files of `spec.paths` are fetched of a large repository where the server can leave out the rest. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import type { FileChanges } from "#local/git/repository.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { type OwnGitServer, startOwnGitServer } from "#test/support/own-git-server.ts";
 import { type RawRepository, rawRepository } from "#test/support/raw-repository.ts";
 
-let root: string;
-let server: GitServer;
+let server: OwnGitServer;
 let repository: RawRepository;
 let posts: number;
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "starling-part-"));
   posts = 0;
-  server = await startGitServer({
-    root,
+  server = await startOwnGitServer({
     disturb({ method }) {
       if (method === "POST") posts += 1;
       return undefined;
     },
   });
-  repository = rawRepository(root, "fleet");
+  repository = rawRepository(server.root, "fleet");
 });
 afterEach(async () => {
   await server.stop();
-  await rm(root, { recursive: true, force: true });
 });
 
 async function commit(files: FileChanges): Promise<string> {

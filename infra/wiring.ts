@@ -34,6 +34,7 @@ import {
 import { ApiEntry, type ApiEntryProps } from "#infra/constructs/api-entry.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { awsSourceGrants } from "#infra/constructs/aws-source-grants.ts";
+import { warnOfLargeEnvironment } from "#infra/constructs/environment-size.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FleetDashboard } from "#infra/constructs/fleet-dashboard.ts";
 import { FleetWatch } from "#infra/constructs/fleet-watch.ts";
@@ -689,6 +690,7 @@ export class Wiring extends Construct {
       logNames,
       mapValues(allFunctions, ({ logs }) => logs),
     );
+    warnOfLargeEnvironment(api.lambda, { remedy: "take zones out of setting zones" });
     new ZoneWatch(this, "ZoneWatch", {
       installationId,
       zones: zoneWorkers.map(({ name, worker, queues }) => ({ zone: name, worker: worker.lambda, queues })),

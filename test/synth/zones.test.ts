@@ -309,3 +309,24 @@ test("no deployed worker may reach addresses of its own machine", () => {
   expect(environments.length).toBeGreaterThan(3);
   expect(JSON.stringify(environments)).not.toContain("STARLING_CLUSTER_ALLOW");
 });
+
+test.each([
+  ["two zones", 2, false],
+  ["ten zones", 10, true],
+])("with %s, the synthesis warns of variables that Lambda would refuse: %s", (_, count, warns) => {
+  const app = new App({ context: { "aws:cdk:bundling-stacks": [] } });
+  const { control: stack } = new Starling(app, "Starling", { zones: zonesOf(count) });
+  const warnings = stack.node
+    .findAll()
+    .flatMap(({ node }) => node.metadata)
+    .filter(({ type, data }) => type === "aws:cdk:warning" && String(data).includes("the variables of function"));
+  expect(warnings.map(({ data }) => String(data))).toEqual(
+    warns
+      ? [
+          expect.stringMatching(
+            /^the variables of function \S+\/Api\/Function have about \d{4} bytes, but Lambda takes 4096; take zones out/,
+          ),
+        ]
+      : [],
+  );
+});

@@ -29,18 +29,19 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     rollout: env.STARLING_QUEUE_ROLLOUT,
     apply: env.STARLING_QUEUE_APPLY,
   };
+  const log = powertoolsLog("api", output);
   return apiHandler({
     table,
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
     links: new S3BlobLinks(aws.s3, env.STARLING_BUCKET),
     uploads: new S3Uploads(aws.s3, env.STARLING_BUCKET),
-    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, served, table }),
+    sender: zonedSender(new SqsSender(aws.sqs, queues, { urls: zones, clock, log }), { zones, served, table }),
     servedNames: served,
     zoneNetworks: parseZoneAddresses(env.STARLING_ZONE_ADDRESSES, { queues: zones, served }),
     resolveZone: env.STARLING_RESOLVE_ZONE,
     clock,
     ids: randomIds,
-    log: powertoolsLog("api", output),
+    log,
     logs: new CloudWatchLogReader(aws.logs, namedTexts(env.STARLING_LOG_GROUPS)),
     installation: env.STARLING_INSTALLATION,
     defaultGuard: defaultGuardOf(env.STARLING_GUARD),

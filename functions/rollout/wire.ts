@@ -33,7 +33,7 @@ export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, opti
   const ports = {
     table,
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
-    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), { zones, served, table }),
+    sender: zonedSender(new SqsSender(aws.sqs, queues, { urls: zones, clock, log }), { zones, served, table }),
     clock,
     ids: randomIds,
     log,

@@ -12,9 +12,11 @@ import { silenceUpdate, type ZoneRow } from "#shared/fleet/rows/zone-row.ts";
 export type ZonesPorts = Pick<TickPorts, "table" | "clock" | "metrics"> & {
   /** The zones of the installation besides `home`. */
   readonly zones?: ReadonlySet<string>;
+  /** The zones whose queues did not take the last message. */
+  readonly deafZones?: () => ReadonlySet<string>;
 };
 
-/** Zones that account for their unreachable clusters: their workers do not run, or reach none of them. */
+/** Zones that account for their unreachable clusters: their workers get no messages, do not run, or reach none of them. */
 export type TroubledZones = ReadonlySet<string>;
 
 /** Longer than the time between two tries of a cluster that does not answer. */
@@ -26,20 +28,22 @@ const noAnswer: StatedReason = "Unreachable";
 /**
  * Finds zones whose workers reach none of their clusters, notes that in the zone's row, and reports it. One cluster that
  * answers is enough for a zone, and is asked first the next time: only a zone without such a cluster has all its rows read.
+ * A zone whose queue takes no messages is reported likewise.
  */
 export function zonesSurvey(ports: ZonesPorts): () => Promise<TroubledZones> {
-  const { table, clock, metrics, zones = new Set() } = ports;
+  const { table, clock, metrics, zones = new Set(), deafZones = () => new Set() } = ports;
   const witnesses = new Map<string, string>();
   return async () => {
     if (zones.size === 0) return new Set();
     const found = await table.getMany([...zones].map(keys.zone), { newer: "kept" });
     const rows = new Map(found.flatMap((row) => (row.type === "Zone" ? [[keyText(row), row] as const] : [])));
     const silent = await silentZones(zones, witnesses, ports);
-    const troubled = new Set(silent.keys());
+    const deaf = deafZones();
+    const troubled = new Set([...silent.keys(), ...deaf]);
     for (const zone of zones) {
       const row = rows.get(keyText(keys.zone(zone)));
       const since = silent.get(zone);
-      if (since !== undefined) metrics.count("SilentZones", 1, { zone });
+      if (since !== undefined || deaf.has(zone)) metrics.count("SilentZones", 1, { zone });
       if (row !== undefined && row.silentSince !== since) await table.update(silenceUpdate(zone, since));
       if (isIdle(row, clock.now())) troubled.add(zone);
     }

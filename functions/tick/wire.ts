@@ -26,18 +26,16 @@ export function wireTick(env: TickEnv, aws: RowClients & AlarmClients, options: 
     rollout: env.STARLING_QUEUE_ROLLOUT,
     apply: env.STARLING_QUEUE_APPLY,
   };
+  const log = powertoolsLog("tick", output);
+  const sender = new SqsSender(aws.sqs, queues, { urls: zones, clock, log });
   const ports = {
     table,
-    sender: zonedSender(new SqsSender(aws.sqs, queues, zones), {
-      zones,
-      served,
-      table,
-      zonesOf: knownZones({ table, clock }),
-    }),
+    sender: zonedSender(sender, { zones, served, table, zonesOf: knownZones({ table, clock }) }),
     zones: new Set(zones.keys()),
+    deafZones: () => sender.deafZones(),
     alarms: new CloudWatchAlarmReader(aws.alarms),
     clock,
-    log: powertoolsLog("tick", output),
+    log,
     metrics: embeddedMetrics("tick", env.STARLING_INSTALLATION, output),
   };
   return everyMinute(ports);

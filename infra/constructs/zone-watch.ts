@@ -11,7 +11,7 @@ export interface WatchedZone {
   readonly zone: string;
   readonly worker: IFunction;
   readonly queues: ZoneQueues;
-  /** Whether its workers reach none of its clusters. Absent for zones in other accounts, where nobody measures it. */
+  /** Whether its workers reach none of its clusters, or its queue takes no messages. Absent for zones in other accounts, where nobody measures it. */
   readonly silent?: IMetric;
 }
 
@@ -35,7 +35,7 @@ export class ZoneWatch extends Construct {
       alarmOfZone(this, `${each.zone}Down`, { ...each, silent: silentMetric(each.zone, installationId) });
     for (const zone of elsewhere)
       new RunbookAlarm(this, `${zone}Silent`, {
-        says: `Zone ${zone} is down: its workers run, and reach none of its clusters. Other zones are not affected.`,
+        says: `Zone ${zone} is down: its queue takes no messages, or its workers run and reach none of its clusters. Other zones are not affected.`,
         section: "zone-down",
         metric: silentMetric(zone, installationId),
         threshold: 0,
@@ -63,7 +63,7 @@ export function alarmOfZone(scope: Construct, id: string, { zone, worker, queues
   const areOld = ["age", "slowAge"].map((name) => `(FILL(${name}, 0) > ${oldSeconds})`);
   const standsStill = `(FILL(age, 0) > ${standstillSeconds}) * (1 > FILL(calls, 0))`;
   new RunbookAlarm(scope, id, {
-    says: `Zone ${zone} is down: its workers fail, or reach none of its clusters, or its messages wait or are dead letters. Other zones are not affected.`,
+    says: `Zone ${zone} is down: its workers fail or reach none of its clusters, or its queue takes no messages, or they wait or are dead letters. Other zones are not affected.`,
     section: "zone-down",
     metric: new MathExpression({
       expression: [...counts.map((name) => `FILL(${name}, 0)`), ...areOld, standsStill].join(" + "),
@@ -77,7 +77,7 @@ export function alarmOfZone(scope: Construct, id: string, { zone, worker, queues
   });
 }
 
-/** Whether the zone's workers run and reach none of its clusters, by the survey of the tick. */
+/** Whether the zone's workers reach none of its clusters, or its queue takes no messages, by the survey of the tick. */
 function silentMetric(zone: string, installationId: string): IMetric {
   return new Metric({
     namespace: "Starling",

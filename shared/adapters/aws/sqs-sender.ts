@@ -4,12 +4,14 @@ import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
 import { sqsFor } from "#shared/adapters/aws/regional-sqs.ts";
 import { correlationAttribute, currentCorrelation } from "#shared/adapters/correlation.ts";
 import { systemClock } from "#shared/adapters/system.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
-import { StarlingError } from "#shared/base/errors.ts";
+import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { type Message, type OwnerRef, ownerKey, type QueueName } from "#shared/messages.ts";
-import type { MessageSender } from "#shared/ports.ts";
+import type { Log, MessageSender } from "#shared/ports.ts";
 
 /** SQS's limit of messages in one call. */
 const batch = 10;
@@ -21,37 +23,64 @@ const policy: RetryPolicy = {
 };
 /** SQS's limit of a group's name. One message with a longer name makes SQS refuse the whole batch. */
 const longestGroup = 128;
+/** The share that the zones' queues, all at once, may take of the time of one call. */
+const zoneAnswerMs = 5_000;
+const zonePauseMs = 30_000;
+const zoneBatchesAtOnce = 5;
+
+/** The queues of the zones besides `home`, for messages to `apply` about their clusters. */
+export interface ZoneQueues {
+  /** By the names of the zones. */
+  readonly urls: ReadonlyMap<string, string>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
 /**
- * Sends messages to their queues in batches. On the FIFO queue, the group is the owner. The deduplication id is new for
+ * Sends messages to their queues in batches. The queue of a zone may be in another account or region. While it refuses
+ * messages or does not answer, the zone is down, and its messages are left out: their rows are due again, and nothing
+ * else waits or fails because of it. On the FIFO queue, the group is the owner. The deduplication id is new for
  * every send, because SQS remembers ids for five minutes, even those of deleted and purged messages.
  */
 export class SqsSender implements MessageSender {
   readonly #clientFor: (to: QueueName) => SQSClient;
   readonly #queueUrls: Readonly<Partial<Record<QueueName, string>>>;
-  readonly #zoneQueueUrls: ReadonlyMap<string, string>;
+  readonly #zones: ZoneQueues | undefined;
+  /** Zones whose queues did not take the last message, and until when they are asked no more, in milliseconds. */
+  readonly #pauses = new Map<string, number>();
 
-  /**
-   *
-   * @param client - may depend on the messages' queue.
-   * @param zoneQueueUrls - the queues for messages to `apply` about clusters of zones, by the names of the zones.
-   */
+  /** @param client - may depend on the messages' queue. */
   constructor(
     client: SQSClient | ((to: QueueName) => SQSClient),
     queueUrls: Readonly<Partial<Record<QueueName, string>>>,
-    zoneQueueUrls: ReadonlyMap<string, string> = new Map(),
+    zones?: ZoneQueues,
   ) {
     this.#clientFor = typeof client === "function" ? client : () => client;
     this.#queueUrls = queueUrls;
-    this.#zoneQueueUrls = zoneQueueUrls;
+    this.#zones = zones;
+  }
+
+  /** The zones whose queues did not take the last message. */
+  deafZones(): ReadonlySet<string> {
+    return new Set(this.#pauses.keys());
+  }
+
+  /** @throws the first failure of a queue of `home`, after the messages to all other queues were sent. */
+  async send(messages: readonly Message[]): Promise<void> {
+    const byZone = Map.groupBy(messages, (message) => this.#zoneOf(message));
+    const sent = await Promise.allSettled(
+      [...byZone].map(([zone, group]) => (zone === undefined ? this.#sendHome(group) : this.#sendToZone(zone, group))),
+    );
+    const failure = sent.find((one) => one.status === "rejected");
+    if (failure !== undefined) throw failure.reason;
   }
 
   /** Tries every queue, so that a failing one does not block the others. One that does not answer is asked once. */
-  async send(messages: readonly Message[]): Promise<void> {
-    const byQueue = Map.groupBy(messages, (message) => this.#queueOf(message));
+  async #sendHome(messages: readonly Message[]): Promise<void> {
     let failure: unknown;
-    for (const [QueueUrl, group] of byQueue) {
-      const [{ to }] = group as [Message];
+    for (const [to, group] of Map.groupBy(messages, (message) => message.to)) {
+      const QueueUrl = this.#queueUrls[to];
+      if (QueueUrl === undefined) throw new Error(`this function has no queue for "${to}" messages`);
       const client = await sqsFor(this.#clientFor(to), QueueUrl);
       for (const part of inParts(group, batch)) {
         try {
@@ -65,23 +94,58 @@ export class SqsSender implements MessageSender {
     if (failure !== undefined) throw failure;
   }
 
+  async #sendToZone(zone: string, messages: readonly Message[]): Promise<void> {
+    const { urls, clock, log } = this.#zones as ZoneQueues;
+    const isPaused = () => clock.now().getTime() < (this.#pauses.get(zone) ?? 0);
+    if (isPaused()) return;
+    const abortSignal = AbortSignal.timeout(zoneAnswerMs);
+    const QueueUrl = urls.get(zone) as string;
+    try {
+      const client = await sqsFor(this.#clientFor("apply"), QueueUrl);
+      await runConcurrently([...inParts(messages, batch)], zoneBatchesAtOnce, (part) =>
+        sendBatch(client, { QueueUrl, messages: part, abortSignal }),
+      );
+      this.#pauses.delete(zone);
+    } catch (caught) {
+      // Calls that began together fail together.
+      if (isPaused()) return;
+      this.#pauses.set(zone, clock.now().getTime() + zonePauseMs);
+      const error = abortSignal.aborted ? `no answer within ${zoneAnswerMs / 1000} s` : errorMessage(caught);
+      const code = abortSignal.aborted ? "NoAnswer" : codeOf(caught);
+      log.error(`the queue of zone ${zone} takes no messages; its clusters wait`, {
+        zone,
+        queue: QueueUrl,
+        code,
+        error,
+      });
+    }
+  }
+
   /** A zone without a queue was removed from the installation. The worker of `home` reports that on its clusters. */
-  #queueOf({ to, zone }: Message): string {
-    const zoneUrl = to === "apply" && zone !== undefined ? this.#zoneQueueUrls.get(zone) : undefined;
-    const url = zoneUrl ?? this.#queueUrls[to];
-    if (url === undefined) throw new Error(`this function has no queue for "${to}" messages`);
-    return url;
+  #zoneOf({ to, zone }: Message): string | undefined {
+    return to === "apply" && zone !== undefined && this.#zones?.urls.has(zone) === true ? zone : undefined;
   }
 }
 
+/** Errors of AWS are named by their codes. */
+function codeOf(error: unknown): string {
+  return error instanceof Error && !(error instanceof StarlingError) ? error.name : errorCode(error);
+}
+
+interface SentBatch {
+  readonly QueueUrl: string;
+  readonly messages: readonly Message[];
+  readonly abortSignal?: AbortSignal;
+}
+
 /** Entries that SQS refused without their own fault are sent again. */
-async function sendBatch(
-  client: SQSClient,
-  { QueueUrl, messages }: { readonly QueueUrl: string; readonly messages: readonly Message[] },
-): Promise<void> {
+async function sendBatch(client: SQSClient, { QueueUrl, messages, abortSignal }: SentBatch): Promise<void> {
   let left = messages.map((message, index) => entryOf(message, String(index)));
   await retrying(policy, { clock: systemClock }, async () => {
-    const answer = await client.send(new SendMessageBatchCommand({ QueueUrl, Entries: left }));
+    const answer = await client.send(
+      new SendMessageBatchCommand({ QueueUrl, Entries: left }),
+      defined({ abortSignal }),
+    );
     const failed = answer.Failed ?? [];
     if (failed.length === 0) return;
     const hopeless = failed.some((entry) => entry.SenderFault === true);

@@ -110,8 +110,8 @@ test("a queue that does not answer is asked once, and the messages to the others
     },
   });
   const once = aws.clients({ maxAttempts: 1 });
-  const messages = Array.from({ length: 25 }, (_, at) => ({ to: "apply", cluster: `c${at}`, zone: "far" }) as const);
-  const sender = new SqsSender(once.sqs, { report: open, rollout: open }, new Map([["far", mute]]));
+  const messages = Array.from({ length: 25 }, (_, at) => ({ to: "apply", cluster: `c${at}` }) as const);
+  const sender = new SqsSender(once.sqs, { report: open, apply: mute });
   const report = { to: "report", changes: [] } as unknown as Message;
   await expect(sender.send([...messages, report])).rejects.toMatchObject({ code: "SendFailed" });
   expect(seen).toEqual(["mute", "open"]);

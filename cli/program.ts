@@ -15,6 +15,7 @@ import type { ReconcileOptions, SuspendOptions } from "#cli/commands/reconcile.t
 import type { RecoverOptions } from "#cli/commands/recover.ts";
 import type { UiOptions } from "#cli/commands/ui.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
+import type { ZoneCheckOptions } from "#cli/commands/zone-check.ts";
 import { compareCommands } from "#cli/compare-commands.ts";
 import { guardCommands } from "#cli/guard-commands.ts";
 import { kubectlRolloutVerbs } from "#cli/kubectl-rollout-verbs.ts";
@@ -89,6 +90,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   guardCommands(program, add);
   sourceCommands(program, add);
   clusterCommands(program, add);
+  zoneCommands(program, add);
   receiverCommands(program, add);
   recoverCommand(program, add);
   runCommands(program, add);
@@ -268,6 +270,18 @@ function clusterCommands(program: Command, add: AddCommand): void {
     .option("--all", "check every cluster")
     .option("--as-me", "if a role refuses Starling: also read its trust policy, with your own rights")
     .option("--assume-role <name>", "with --as-me: role to assume in the account of each cluster");
+}
+
+function zoneCommands(program: Command, add: AddCommand): void {
+  const zone = program.command("zone").description("Act on zones, from which clusters are reached.");
+  add(zone, "check", async (session, args, options: ZoneCheckOptions) =>
+    (await import("#cli/commands/zone-check.ts")).zoneCheck(session, args[0] ?? "", options),
+  )
+    .description(
+      "Check how the workers of a zone reach AWS and one of its clusters, and list its endpoints with their monthly cost.",
+    )
+    .addArgument(new Argument("<zone>", "name of the zone, such as home"))
+    .option("--cluster <name>", "go on to this cluster of the zone (default: its first)");
 }
 
 function receiverCommands(program: Command, add: AddCommand): void {

@@ -290,6 +290,7 @@ export class Wiring extends Construct {
             partitions.repositories,
             partitions.freezeState,
             partitions.checks,
+            partitions.zones,
           ],
           update: [partitions.fleetVersion, partitions.windowState, partitions.cordonState, partitions.pins],
           delete: [

@@ -69,6 +69,13 @@ const applyMessage = z.strictObject({
   check: z.literal(true).optional(),
 });
 
+/** api -> apply: a user wants to know whether the workers of a zone reach AWS. They know which zone is theirs. */
+const checkZoneMessage = z.strictObject({
+  to: z.literal("apply"),
+  cluster: z.undefined().optional(),
+  check: z.literal("zone"),
+});
+
 /** apply -> apply: the cluster has work and is slow. Only the worker that finds this out sends it. */
 const applySlowMessage = z.strictObject({ to: z.literal("applySlow"), cluster: z.string() });
 
@@ -85,14 +92,17 @@ export const reportMessage = z.strictObject({
   ]),
 });
 
-export const message = z.discriminatedUnion("to", [
-  resolveMessage,
-  rolloutMessage,
-  renderMessage,
-  discoverMessage,
-  applyMessage,
-  applySlowMessage,
-  reportMessage,
+export const message = z.union([
+  z.discriminatedUnion("to", [
+    resolveMessage,
+    rolloutMessage,
+    renderMessage,
+    discoverMessage,
+    applyMessage,
+    applySlowMessage,
+    reportMessage,
+  ]),
+  checkZoneMessage,
 ]);
 
 export type ResolveMessage = z.infer<typeof resolveMessage>;

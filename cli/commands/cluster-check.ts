@@ -4,6 +4,7 @@ import { requireReadable } from "#cli/format/require-readable.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { isData } from "#cli/output/output.ts";
+import { awaitCheck, patienceSeconds } from "#cli/seeing/await-check.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { usageFailure } from "#cli/session/failure.ts";
 import { pathOfObject } from "#cli/session/kind-names.ts";
@@ -30,7 +31,7 @@ interface Asked {
 }
 
 /** One cluster of the answer, in the form of `-o json`. */
-interface CheckedCluster {
+export interface CheckedCluster {
   readonly cluster: string;
   readonly result: CheckResult;
   readonly checkedAt?: string;
@@ -39,11 +40,6 @@ interface CheckedCluster {
 
 const allOfThem = 100_000;
 const concurrency = 16;
-const pollMs = 500;
-/** The time that a message may wait behind others, with two more requests. */
-const patienceMs = 90_000;
-/** The API answers a repeated request with the earlier one for 20 seconds. After that it sends another message. */
-const askAgainMs = 25_000;
 
 /** Has the apply function check the access to each cluster link by link. The clusters are checked side by side. */
 export async function clusterCheck(
@@ -76,20 +72,13 @@ async function clustersOf(session: Session, { selector }: CheckOptions): Promise
   return items.map(({ metadata }) => metadata.name);
 }
 
-async function checkOne(session: Session, cluster: string): Promise<CheckedCluster> {
+/** The check of one cluster by a worker of its zone. */
+export async function checkOne(session: Session, cluster: string): Promise<CheckedCluster> {
   const path = `${pathOfObject({ kind: "Cluster", name: cluster }, "")}/check`;
-  const begun = session.io.now().getTime();
-  const ask = () => session.api.call<Asked>({ method: "POST", path });
-  for (let [asked, askedAt] = [await ask(), begun]; ; ) {
-    const { answer } = await session.api.call<{ readonly answer?: ClusterCheck }>({ method: "GET", path });
-    if (answer?.id === asked.id) {
-      return { cluster, result: resultOf(answer.links), checkedAt: answer.at, links: answer.links };
-    }
-    const now = session.io.now().getTime();
-    if (now - begun > patienceMs) return untaken(cluster, asked.zone);
-    if (now - askedAt > askAgainMs) [asked, askedAt] = [await ask(), now];
-    await session.pause(pollMs);
-  }
+  const { asked, stored, isAnswered } = await awaitCheck<Asked, { readonly answer?: ClusterCheck }>(session, path);
+  if (!isAnswered || stored.answer === undefined) return untaken(cluster, asked.zone);
+  const { at, links } = stored.answer;
+  return { cluster, result: resultOf(links), checkedAt: at, links };
 }
 
 /** Replaces a refused role's finding by a narrower one. The link stays broken. */
@@ -110,7 +99,7 @@ async function followedInto(session: Session, found: CheckedCluster, accounts: E
 
 /** The finding for a check that no worker of the cluster's zone ran in time. */
 function untaken(cluster: string, zone = homeZone): CheckedCluster {
-  const message = `no worker of the zone ${zone} has run the check within ${patienceMs / 1000} s`;
+  const message = `no worker of the zone ${zone} has run the check within ${patienceSeconds} s`;
   const remedy = `check the oldest message, the dead letters and the errors of the zone's function apply on the dashboard: \`starling doctor\`${networkHint(zone)}`;
   const finding = { link: "cluster", state: "unknown", code: "NotTaken", message, remedy } as const;
   return { cluster, result: "unknown", links: [finding] };
@@ -134,7 +123,7 @@ function print(session: Session, items: readonly CheckedCluster[]): void {
     return;
   }
   const sorted = [...items].sort((a, b) => rank(a) - rank(b));
-  const rows = sorted.flatMap((item) => rowsOf(item, output === "wide"));
+  const rows = sorted.flatMap((item) => linkRows(item, output === "wide"));
   session.io.out(
     formatTable(
       { columns: ["CLUSTER", "LINK", "STATE", "VALUE", ""], rows },
@@ -153,7 +142,7 @@ function rank({ result }: CheckedCluster): number {
 }
 
 /** The links that are not ok, or one line for a cluster where all are ok. `-o wide` prints each link. */
-function rowsOf({ cluster, result, links }: CheckedCluster, isWide: boolean): readonly (readonly string[])[] {
+export function linkRows({ cluster, result, links }: CheckedCluster, isWide: boolean): readonly (readonly string[])[] {
   const shown = isWide ? links : links.filter(({ state }) => state !== "ok" && state !== "skipped");
   if (shown.length === 0) return [[cluster, "all", result, `${links.length} links`, ""]];
   return shown.map(({ link, state, value = "-", code, message = "" }) => {

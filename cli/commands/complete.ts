@@ -3,7 +3,9 @@ import type { ExitReason } from "#cli/session/failure.ts";
 import { findKind, hasNamespace, type KindName, kindWords, listPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import { type GlobalOptions, openSession, type Session } from "#cli/session/session.ts";
+import type { ApiList } from "#shared/fleet/api/objects.ts";
 import type { ListedObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
 import { stateWords } from "#shared/words/state-words.ts";
 
 /** A longer list of names helps nobody who presses Tab. */
@@ -47,6 +49,7 @@ async function wordsFor(session: Session, { last, command, args, flag }: Place):
   const [first] = command.registeredArguments.map((argument) => argument.name());
   if (first === "group" || first === "groups") return namesOf(session, "SyncGroup");
   if (first === "cluster" || command.parent?.name() === "cluster") return namesOf(session, "Cluster");
+  if (first === "zone") return zoneNames(session);
   if (first !== "kind" && first !== "object") return [];
   const [kindWord, rest] = last.split("/");
   const slashed = rest === undefined ? undefined : findKind(kindWord ?? "");
@@ -105,5 +108,10 @@ function flagsOf(command: Command): readonly string[] {
 async function namesOf(session: Session, kind: KindName): Promise<readonly string[]> {
   const path = listPath(kind, hasNamespace(kind) ? session.scope() : undefined);
   const { items } = await readList<ListedObject>(session, { path, limit: namesRead });
+  return items.map(({ metadata }) => metadata.name);
+}
+
+async function zoneNames(session: Session): Promise<readonly string[]> {
+  const { items } = await session.api.call<ApiList<ZoneObject>>({ method: "GET", path: "/v1/zones" });
   return items.map(({ metadata }) => metadata.name);
 }

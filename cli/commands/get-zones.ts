@@ -58,7 +58,8 @@ function withClusters(zone: ZoneObject, clusters: readonly Listed[]): CountedZon
   return { ...zone, clusters: { total: own.length, unreachable: unreachable.length } };
 }
 
-function zoneOfObject({ spec, status }: ClusterObject): string {
+/** The zone whose workers reach the cluster. */
+export function zoneOfObject({ spec, status }: ClusterObject): string {
   const { discovered } = status;
   return zoneOf(discovered === undefined ? { spec } : { spec, discovered });
 }

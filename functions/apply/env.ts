@@ -28,6 +28,8 @@ export const applyEnv = z
     STARLING_ZONE_ADDRESSES: z.string().min(1).optional(),
     /** In a zone in subnets that existed before: its security groups, separated by commas. */
     STARLING_ZONE_SECURITY_GROUPS: z.string().min(1).optional(),
+    /** In the same zone: the number of its subnets. */
+    STARLING_ZONE_SUBNETS: z.coerce.number().int().positive().optional(),
     /** In a zone of another account or region: ARN of the role of the account of `home` for rows, blobs and its queues. */
     STARLING_DATA_ROLE: z.string().min(1).optional(),
     /** In such a zone: the region of `home`. */

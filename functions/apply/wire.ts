@@ -1,4 +1,5 @@
 import { answerCheck } from "#functions/apply/check/answer-check.ts";
+import { answerZoneCheck } from "#functions/apply/check/answer-zone-check.ts";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { dataClients } from "#functions/apply/data-session.ts";
 import type { ApplyEnv } from "#functions/apply/env.ts";
@@ -48,7 +49,7 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     others: env.STARLING_ZONES?.split(",") ?? [],
     served,
     addresses: env.STARLING_ZONE_ADDRESSES?.split(",") ?? [],
-    ...defined({ securityGroups: env.STARLING_ZONE_SECURITY_GROUPS?.split(",") }),
+    ...defined({ securityGroups: env.STARLING_ZONE_SECURITY_GROUPS?.split(","), subnets: env.STARLING_ZONE_SUBNETS }),
   };
   const newWay = () => {
     const eks = access.withoutMemory();
@@ -73,6 +74,10 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     installation,
     zone,
   };
+  const places = {
+    ...{ aws, data, zone: zone.own, table: env.STARLING_TABLE, bucket: env.STARLING_BUCKET },
+    ...{ queue: env.STARLING_QUEUE_APPLY, secretPrefix: env.STARLING_SECRET_PREFIX },
+  };
   const pulse = zonePulse(ports);
   /** Its role may not read the rows of other clusters. */
   const isServed = (cluster: string) => {
@@ -93,6 +98,7 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
       delays: new SqsReturns(aws.sqs, env.STARLING_QUEUE_APPLY),
       work: (messages, context) =>
         eachMessage(messages, async (message) => {
+          if (message.check === "zone") return answerZoneCheck({ table: ports.table, clock, zone, places });
           if (message.check !== true) return work("common", message, context);
           return isServed(message.cluster) ? answerCheck(message.cluster, { table: ports.table, newWay }) : undefined;
         }),

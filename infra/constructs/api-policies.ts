@@ -12,9 +12,9 @@ import { pathChoices } from "#shared/fleet/api/api-routes.ts";
  */
 type Requests = readonly (readonly [method: string, path: string])[];
 
-/** Reads of everything but the audit log. */
+/** Reads of everything but the audit log. IAM limits the length of a policy: `zones*` is the list and the checks. */
 const viewing: Requests = [
-  ...["version", "whoami", "installation", "fleet", "events", "logs", "freezes", "zones"],
+  ...["version", "whoami", "installation", "fleet", "events", "logs", "freezes", "zones*"],
   ...["sources", "receivers", "syncgroups", "syncs", "rollouts", "namespaces/*"],
   ...["clusters", "clusters/*", "clusterdiscoveries", "clusterdiscoveries/*", "clustervalues", "clustervalues/*"],
   ...["windows", "windows/*", "sources/*/artifacts"],
@@ -38,6 +38,7 @@ const operates: Requests = [
   ["POST", "/v1/clusters/*/accept"],
   ["POST", "/v1/clusters/*/recover"],
   ["POST", "/v1/clusters/*/check"],
+  ["POST", "/v1/zones/*/check"],
   ["POST", "/v1/clusters/*/cordon"],
   ["POST", "/v1/clusters/*/uncordon"],
 ];
@@ -82,7 +83,7 @@ export class ApiPolicies extends Construct {
       http,
       requests: [...viewing, ...operates],
       description:
-        "Read as a viewer; suspend, resume, reconcile, refresh, hold, release, promote, retry, skip, reject, rollback and freeze; cordon, accept, recover and check clusters",
+        "Read as a viewer; suspend, resume, reconcile, refresh, hold, release, promote, retry, skip, reject, rollback and freeze; cordon, accept, recover and check clusters; check zones",
     });
     this.approver = this.#policy("Approver", {
       http,

@@ -1,4 +1,4 @@
-import { Aws, Duration } from "aws-cdk-lib";
+import { Aws, Duration, Token } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import { applyEnv } from "#functions/apply/env.ts";
 import { assumeClusterRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
@@ -72,13 +72,14 @@ export function fleetAccess(
   const own = clusterNames?.map(partitionsOfClusters);
   const clusters = own?.map((each) => each.clusters) ?? [partitions.clusters];
   const checks = own?.map((each) => each.checks) ?? [partitions.checks];
+  const ofZone = partitionOfZone(name);
   const inventories = clusterNames?.map((each) => `inventories/${each}` as const) ?? (["inventories"] as const);
   return {
     STARLING_TABLE: rowsOf(table, {
       // The owners and the freezes, because a suspend or a freeze also holds back messages that were queued before it.
-      read: [...clusters, ...checks, partitions.syncGroups, partitions.syncs, partitions.freezeState],
-      put: [...clusters, ...checks],
-      update: [...clusters, ...(hasZones ? [partitionOfZone(name)] : [])],
+      read: [...clusters, ...checks, ofZone, partitions.syncGroups, partitions.syncs, partitions.freezeState],
+      put: [...clusters, ...checks, ofZone],
+      update: [...clusters, ...(hasZones ? [ofZone] : [])],
       check: clusters,
     }),
     STARLING_BUCKET: blobsOf(blobs, {
@@ -143,6 +144,9 @@ export class ZoneWorkers extends StarlingFunction<typeof applyEnv> {
       addresses = [],
       securityGroups = [],
     } = props;
+    // How many subnets a list of another app has is known to that app only.
+    const subnets =
+      securityGroups.length === 0 || Token.isUnresolved(network?.subnetIds) ? [] : (network?.subnetIds ?? []);
     const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${installation}`;
     super(scope, "Apply", {
       folder: "apply",
@@ -158,6 +162,7 @@ export class ZoneWorkers extends StarlingFunction<typeof applyEnv> {
         ...(others.length === 0 ? {} : { STARLING_ZONES: plain(others.join(",")) }),
         ...(addresses.length === 0 ? {} : { STARLING_ZONE_ADDRESSES: plain(addresses.join(",")) }),
         ...(securityGroups.length === 0 ? {} : { STARLING_ZONE_SECURITY_GROUPS: plain(securityGroups.join(",")) }),
+        ...(subnets.length === 0 ? {} : { STARLING_ZONE_SUBNETS: plain(String(subnets.length)) }),
         ...(dataRole === undefined
           ? {}
           : { STARLING_DATA_ROLE: assumptionOf(dataRole.arn), STARLING_HOME_REGION: plain(dataRole.region) }),

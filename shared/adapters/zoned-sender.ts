@@ -21,7 +21,9 @@ export function zonedSender(sender: MessageSender, ports: ZonedPorts): MessageSe
 }
 
 function isServed(message: Message, served: ServedNames): boolean {
-  return message.to !== "apply" || message.zone === undefined || servesName(served, message.zone, message.cluster);
+  const { to, zone } = message;
+  if (to !== "apply" || zone === undefined || message.cluster === undefined) return true;
+  return servesName(served, zone, message.cluster);
 }
 
 interface ZonedPorts {
@@ -33,12 +35,13 @@ interface ZonedPorts {
 }
 
 async function inZones(messages: readonly Message[], zonesOf: ZonesOf): Promise<readonly Message[]> {
-  const unknown = new Set(
-    messages.flatMap((each) => (each.to === "apply" && each.zone === undefined ? [each.cluster] : [])),
-  );
+  const unknown = new Set(messages.flatMap((each) => (isUnplaced(each) ? [each.cluster] : [])));
   if (unknown.size === 0) return messages;
   const zoneOf = await zonesOf([...unknown]);
-  return messages.map((each) =>
-    each.to === "apply" && each.zone === undefined ? { ...each, zone: zoneOf.get(each.cluster) ?? homeZone } : each,
-  );
+  return messages.map((each) => (isUnplaced(each) ? { ...each, zone: zoneOf.get(each.cluster) ?? homeZone } : each));
+}
+
+/** Whether the message is about a cluster whose zone the sender does not know. */
+function isUnplaced(each: Message): each is Message & { readonly to: "apply"; readonly cluster: string } {
+  return each.to === "apply" && each.cluster !== undefined && each.zone === undefined;
 }

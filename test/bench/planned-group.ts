@@ -121,7 +121,7 @@ export class PlannedGroup {
     await call(new Set());
     for (let worked = 0; worked < until; ) {
       const renders = this.#sent.filter((message) => message.to === "render");
-      const applies = new Set(this.#sent.flatMap((message) => (message.to === "apply" ? [message.cluster] : [])));
+      const applies = new Set(this.#sent.flatMap((message) => (message.to === "apply" ? (message.cluster ?? []) : [])));
       this.#sent.length = 0;
       for (const { input } of renders) await this.#render(input);
       if (renders.length > 0) await call(new Set());

@@ -186,7 +186,7 @@ export class CollectionWorld {
         },
         { getRemainingTimeInMillis: () => 180_000 },
       );
-    if (message.to === "apply") await this.#work(message.cluster, ports);
+    if (message.to === "apply" && message.cluster !== undefined) await this.#work(message.cluster, ports);
   }
 
   /** Works like a worker: first it reads what the rows name, then it fetches the desired renderings. */

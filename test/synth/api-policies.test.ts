@@ -62,6 +62,8 @@ const routes = {
   "POST /v1/clusters/:name/uncordon": "OA",
   "GET /v1/freezes": "VROPA",
   "GET /v1/zones": "VROPA",
+  "POST /v1/zones/:zone/check": "OA",
+  "GET /v1/zones/:zone/check": "VROPA",
   [`POST ${ns}/receivers/:name/trigger`]: "OA",
   "POST /v1/freezes/:freeze": "OA",
   "DELETE /v1/freezes/:freeze": "OA",

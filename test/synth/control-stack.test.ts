@@ -306,7 +306,7 @@ describe("the permissions of each function", () => {
     ["report", ["EVT#*"]],
     ["resolve", ["LIMIT#*", "NS#*#Source", "PIN#*", "REV#*"]],
     ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FLEETVERSION", "FOUND"]],
-    ["apply", ["CHECK#*", "CL#*"]],
+    ["apply", ["CHECK#*", "CL#*", "ZONE#home"]],
   ])("%s writes these partitions and no others", (folder, expected) => {
     expect([...new Set(partitionsOf(folder, writeActions))]).toEqual(expected);
   });
@@ -315,7 +315,7 @@ describe("the permissions of each function", () => {
     ["webhook", ["DELIVERIES#*", "NS#*#Receiver", "NS#*#Source", "RECEIVERS", "REPO#*"]],
     ["render", ["REND#*"]],
     ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FLEETVERSION", "FOUND", "NS#*#Sync", "NS#*#SyncGroup", "OWNERS"]],
-    ["apply", ["CHECK#*", "CL#*", "FREEZES", "NS#*#Sync", "NS#*#SyncGroup"]],
+    ["apply", ["CHECK#*", "CL#*", "FREEZES", "NS#*#Sync", "NS#*#SyncGroup", "ZONE#home"]],
   ])("%s reads these partitions and no others", (folder, expected) => {
     expect([...new Set(partitionsOf(folder, readActions))]).toEqual(expected);
   });

@@ -43,6 +43,7 @@ import { acceptCluster } from "#functions/api/write/accept-cluster.ts";
 import { applyDocuments } from "#functions/api/write/apply-documents.ts";
 import { approveGuard } from "#functions/api/write/approve-guard.ts";
 import { askCheck, readCheck } from "#functions/api/write/check-cluster.ts";
+import { askZoneCheck, readZoneCheck } from "#functions/api/write/check-zone.ts";
 import { cordonCluster, uncordonCluster } from "#functions/api/write/cordon-cluster.ts";
 import { deleteObject } from "#functions/api/write/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/write/freezes.ts";
@@ -83,6 +84,9 @@ const answers: Answers<ApiPorts> = {
   "POST /v1/clusters/:name/cordon": cordon,
   "POST /v1/clusters/:name/uncordon": uncordon,
   "GET /v1/zones": async ({ ports }) => listZones(ports),
+  "POST /v1/zones/:zone/check": ({ ports, request, params }) =>
+    askZoneCheck(ports, part(params, "zone"), caller(request, undefined)),
+  "GET /v1/zones/:zone/check": ({ ports, params }) => readZoneCheck(ports, part(params, "zone")),
   "GET /v1/freezes": async ({ ports }) => listOf("Freeze", await listFreezes(ports), undefined),
   "POST /v1/freezes/:freeze": putFreeze,
   "DELETE /v1/freezes/:freeze": liftFreeze,

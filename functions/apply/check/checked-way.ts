@@ -17,4 +17,6 @@ export interface CheckedZone extends WorkerZone {
   readonly addresses: readonly string[];
   /** The security groups of a zone in subnets that existed before. */
   readonly securityGroups?: readonly string[];
+  /** How many subnets these are, where it is known. */
+  readonly subnets?: number;
 }

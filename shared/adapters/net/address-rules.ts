@@ -68,6 +68,13 @@ function allowList(allow: string): (host: string, address: string) => boolean {
     hosts.has(host.toLowerCase()) || [address, ipv4Behind(address) ?? address].some((each) => isIn(allowed, each));
 }
 
+/** The kind of network that has the address; undefined for one of this machine, and for one that nothing has. */
+export function networkOf(address: string): "private" | "public" | undefined {
+  const reach = reachOf(address);
+  if (reach === "never" || isLoopback(address)) return undefined;
+  return reach === "internal" ? "private" : "public";
+}
+
 function neverReached(address: string): string {
   return `${address} is a link-local or reserved address; correct the URL`;
 }

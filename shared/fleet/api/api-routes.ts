@@ -38,6 +38,8 @@ export const apiRoutes = [
   "GET /v1/logs",
   "GET /v1/audit",
   "GET /v1/zones",
+  "POST /v1/zones/:zone/check",
+  "GET /v1/zones/:zone/check",
   "GET /v1/freezes",
   "POST /v1/freezes/:freeze",
   "DELETE /v1/freezes/:freeze",

@@ -67,6 +67,7 @@ const forms = {
   fleetVersion: keyForm("FleetVersion", "FLEETVERSION", ":part"),
   tick: keyForm("Tick", "TICK", "META"),
   zone: keyForm("Zone", "ZONE#:zone", "META"),
+  zoneCheck: keyForm("ZoneCheck", "ZONE#:zone", "CHECK"),
   hostLimit: keyForm("HostLimit", "LIMIT#:host", ":secret"),
   rolloutState: keyForm("RolloutState", "ROLL#:namespace#:kind#:name", "STATE"),
   rollout: keyForm("Rollout", "ROLL#:namespace#:kind#:name", "ROLLOUT#:number"),
@@ -210,6 +211,7 @@ export const keys = {
   fleetVersion: (part: number) => forms.fleetVersion.key({ part: padded(part, 2) }),
   tick: forms.tick.key({}),
   zone: (zone: string) => forms.zone.key({ zone }),
+  zoneCheck: (zone: string) => forms.zoneCheck.key({ zone }),
   /** One for each secret with which the host is asked; an ARN has colons and slashes, so that its hash stands for it. */
   hostLimit: (host: string, secret: string | undefined) =>
     forms.hostLimit.key({ host: sha256(host), secret: secret === undefined ? "anonymous" : sha256(secret) }),

@@ -1,6 +1,6 @@
 /** Every row of the table: what its key says decides what it is. */
 
-import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
+import type { CheckRow, ZoneCheckRow } from "#shared/fleet/rows/check-row.ts";
 import type { CordonsRow } from "#shared/fleet/rows/cordons-row.ts";
 import type { DeliveriesRow } from "#shared/fleet/rows/deliveries-row.ts";
 import type { DiscoveryRow, FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
@@ -53,6 +53,7 @@ export type StoredRow =
   | SyncRow
   | LeaseRow
   | CheckRow
+  | ZoneCheckRow
   | FreezesRow
   | FleetRow
   | DiscoveryRow

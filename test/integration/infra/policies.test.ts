@@ -336,6 +336,8 @@ describe("the roles of the functions", () => {
       await post(`/v1/clusters/${name}/cordon`);
       await post(`/v1/clusters/${name}/uncordon`);
     }
+    await post("/v1/zones/home/check");
+    await until("a check", async () => "answer" in (await api.call<object>("GET", "/v1/zones/home/check")));
     stack.machine.eks.roles.put({
       arn: "arn:aws:iam::111111111111:role/starling/discovery/scan",
       trusts: [

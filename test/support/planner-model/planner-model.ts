@@ -207,7 +207,7 @@ export class PlannerModel {
         metrics: silentMetrics,
         log: silentLog,
       });
-    if (message.to === "apply") {
+    if (message.to === "apply" && message.cluster !== undefined) {
       await this.workers.begin(message.cluster, delivery.outcome);
       if (delivery.lands === "now") await this.workers.land(this.workers.flights.length - 1);
       if (delivery.lands === "never") this.workers.crash(this.workers.flights.length - 1);

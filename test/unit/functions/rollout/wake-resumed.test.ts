@@ -25,7 +25,7 @@ async function resume(made: PlannerWorld): Promise<readonly string[]> {
 async function wokenByPlan(made: PlannerWorld): Promise<readonly string[]> {
   made.sender.take();
   await made.plan();
-  return made.sender.take().flatMap((message) => (message.to === "apply" ? [message.cluster] : []));
+  return made.sender.take().flatMap((message) => (message.to === "apply" ? (message.cluster ?? []) : []));
 }
 
 describe("a resume of a group with a slot", () => {

@@ -28,7 +28,7 @@ function noted(): MessageReturns & { readonly given: UndoneMessage[] } {
 }
 
 /** By cluster: the message is done, is due again after some seconds, or fails. */
-async function work({ cluster }: { readonly cluster: string }): Promise<number | undefined> {
+async function work({ cluster = "" }: { readonly cluster?: string | undefined }): Promise<number | undefined> {
   if (cluster === "broken") throw new Error("it fails");
   return { soon: 7, "at-once": 0 }[cluster];
 }

@@ -616,6 +616,9 @@ export class Wiring extends Construct {
         ...{ name: zone, outputs: zoneInOutputs(zone), roleArn: workerRoleArn, addresses: [] },
       })),
     ];
+    // These put clusters into zones. Workers of `home` that do not know a zone yet would report it as unknown.
+    for (const { lambda } of hasZones ? [api, discover] : [])
+      lambda.node.addDependency(apply.lambda, ...zoneWorkers.map(({ worker }) => worker.lambda));
     this.discoverRoleArn = discover.roleArn;
     this.caller = { roleArn: apply.roleArn, externalId: externalIdOf(installationId, "<name of the Cluster>") };
 

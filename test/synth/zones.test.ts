@@ -330,3 +330,12 @@ test.each([
       : [],
   );
 });
+
+test("a deployment updates the workers before the functions that put clusters into zones", () => {
+  const { Resources } = control.toJSON() as { Resources: Record<string, { readonly DependsOn?: readonly string[] }> };
+  for (const name of ["api", "discover"])
+    for (const worker of workers) {
+      const { id } = functionNamed(resources, name);
+      expect(Resources[id]?.DependsOn, `${name} after ${worker}`).toContain(functionNamed(resources, worker).id);
+    }
+});

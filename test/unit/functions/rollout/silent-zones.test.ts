@@ -366,3 +366,63 @@ describe("people ask for a check of clusters in a zone that is down", () => {
     );
   });
 });
+
+describe("a zone goes down while its clusters bake", () => {
+  const stages = (bake: string) => [
+    { name: "canary", clusters: { selector: { matchLabels: { ring: "canary" } } }, after: [{ bake }] },
+    { name: "rest" },
+  ];
+
+  /** Canaries in `home` (c1, if asked for) and in `spoke` (s1, s2), which have just begun to bake. */
+  async function baking(more: { readonly home: boolean; readonly maxUnreachable: number | string }) {
+    const made = new PlannerWorld();
+    made.zones = new Set(["spoke"]);
+    if (more.home) await made.addCluster("c1", "canary");
+    for (const name of ["s1", "s2"]) await made.addCluster(name, "canary", { zone: "spoke" });
+    await made.addCluster("r1", "rest");
+    await made.setSource("aaa");
+    const { maxUnreachable } = more;
+    const rollout = { stages: stages("30m"), maxConcurrent: "100%", onFailure: "rollback" } as const;
+    await made.setGroup({ ...rollout, maxUnreachable, progressDeadline: "10m" });
+    for (const zone of ["home", "spoke"]) await made.pulse(zone);
+    await begin(made);
+    for (const name of more.home ? ["c1", "s1", "s2"] : ["s1", "s2"]) await made.finish(name);
+    await made.plan();
+    expect(made.stageRun("canary").phase).toBe("Baking");
+    return made;
+  }
+
+  /** The bake ends, the worker of c1 answers, and nobody in `spoke` does. */
+  async function end(made: PlannerWorld): Promise<void> {
+    made.advanceClock(1800);
+    await made.plan();
+    await made.pulse("home");
+    if ((await made.sync("c1")) !== undefined) await made.observe("c1", "Ready");
+    await made.plan();
+    expect(made.stageRun("canary").phase).toBe("Baking");
+    made.advanceClock(600);
+    await made.plan();
+  }
+
+  test.each([
+    [1, "TooManyUnreachable", "- (1)"],
+    [2, "Passed", "1"],
+  ])(
+    "they count as unreachable at its end, and never as failed: of %i allowed, %s",
+    async (maxUnreachable, phase, stage) => {
+      const made = await baking({ home: true, maxUnreachable });
+      await end(made);
+      const counts = { Succeeded: 1, Unreachable: 2, Failed: 0 };
+      expect(made.stageRun("canary")).toMatchObject({ phase, counts, away: ["s1", "s2"] });
+      expect(made.stages().canary).toBe(stage);
+      expect(made.rolloutState().rejected ?? []).toEqual([]);
+    },
+  );
+
+  test("a stage whose clusters are all in the zone verifies nothing, so that the next stage does not begin", async () => {
+    const made = await baking({ home: false, maxUnreachable: "100%" });
+    await end(made);
+    expect(made.stageRun("canary")).toMatchObject({ phase: "NothingVerified", counts: { Failed: 0, Unreachable: 2 } });
+    expect(await made.sync("r1")).toBeUndefined();
+  });
+});

@@ -18,8 +18,8 @@ export const apiEnv = z.object({
   STARLING_ZONE_CLUSTERS: z.string().min(1).optional(),
   /** The fixed addresses of these zones: `fixed=192.0.2.1+192.0.2.2,spoke=`. */
   STARLING_ZONE_ADDRESSES: z.string().min(1).optional(),
-  /** The zone from which Sources are read; `home` is outside of every VPC. Absent where there are no networks. */
-  STARLING_RESOLVE_ZONE: z.string().min(1).optional(),
+  /** The zone from which Sources are read; `home` is outside of every VPC. `-` where there are no networks. */
+  STARLING_RESOLVE_ZONE: z.string().min(1),
   /** Dead-letter queues, whose messages are counted. */
   STARLING_DEAD_QUEUE_RESOLVE: z.url(),
   STARLING_DEAD_QUEUE_ROLLOUT: z.url(),

@@ -13,6 +13,7 @@ import { zonedSender } from "#shared/adapters/zoned-sender.ts";
 import { namedTexts } from "#shared/base/named-texts.ts";
 import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
+import { networkZone } from "#shared/fleet/kinds/zone-name.ts";
 import { parseServedNames } from "#shared/fleet/served-names.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 import type { ApiClients } from "#shared/lambda/api-clients.ts";
@@ -38,7 +39,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     sender: zonedSender(new SqsSender(aws.sqs, queues, { urls: zones, clock, log }), { zones, served, table }),
     servedNames: served,
     zoneNetworks: parseZoneAddresses(env.STARLING_ZONE_ADDRESSES, { queues: zones, served }),
-    resolveZone: env.STARLING_RESOLVE_ZONE,
+    resolveZone: networkZone(env.STARLING_RESOLVE_ZONE),
     clock,
     ids: randomIds,
     log,

@@ -19,8 +19,8 @@ export const resolveEnv = z.object({
   STARLING_AWS_SOURCES: z.string().min(1).optional(),
   /** Private hosts and address ranges that git may be fetched from, such as `git.corp.example,10.20.0.0/16`. */
   STARLING_GIT_ALLOW: z.string().optional(),
-  /** The zone from whose network it reads; `home` is outside of every VPC. Absent where there are no networks. */
-  STARLING_RESOLVE_ZONE: z.string().min(1).optional(),
+  /** The zone from whose network it reads; `home` is outside of every VPC. `-` where there are no networks. */
+  STARLING_RESOLVE_ZONE: z.string().min(1),
   /** File of PEM certificates to trust besides the public authorities. */
   STARLING_GIT_CA_FILE: z.string().min(1).optional(),
 });

@@ -14,6 +14,7 @@ import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
 import { readFromZone } from "#shared/adapters/net/read-from-zone.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
+import { networkZone } from "#shared/fleet/kinds/zone-name.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 import type { ResolveClients } from "#shared/lambda/resolve-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
@@ -33,7 +34,7 @@ export function wireResolve(env: ResolveEnv, aws: ResolveClients, options: WireO
     buckets: new S3BucketReader((region) => aws.s3In(region)),
   };
   const ports = {
-    ...readFromZone(remotes, env.STARLING_RESOLVE_ZONE),
+    ...readFromZone(remotes, networkZone(env.STARLING_RESOLVE_ZONE)),
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
     sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT, resolve: env.STARLING_QUEUE_RESOLVE }),

@@ -10,8 +10,8 @@ export const webhookEnv = z.object({
   STARLING_SECRET_PREFIX: z.string().min(1),
   /** Private hosts and address ranges whose issuers may be asked, as for Sources. */
   STARLING_GIT_ALLOW: z.string().optional(),
-  /** The zone from whose network issuers are asked; `home` is outside of every VPC. Absent where there are no networks. */
-  STARLING_RESOLVE_ZONE: z.string().min(1).optional(),
+  /** The zone from whose network issuers are asked; `home` is outside of every VPC. `-` where there are no networks. */
+  STARLING_RESOLVE_ZONE: z.string().min(1),
   /** File of PEM certificates to trust besides the public authorities. */
   STARLING_GIT_CA_FILE: z.string().min(1).optional(),
 });

@@ -11,6 +11,7 @@ import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
 import { httpFromZone } from "#shared/adapters/net/read-from-zone.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
+import { networkZone } from "#shared/fleet/kinds/zone-name.ts";
 import type { RowClients, SecretClients } from "#shared/lambda/core-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -29,7 +30,7 @@ export function wireWebhook(env: WebhookEnv, aws: RowClients & SecretClients, op
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SpacedSender(new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }), clock),
     secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
-    http: httpFromZone(issuers, env.STARLING_RESOLVE_ZONE),
+    http: httpFromZone(issuers, networkZone(env.STARLING_RESOLVE_ZONE)),
     clock,
     log: powertoolsLog("webhook", output),
     secretName: env.STARLING_WEBHOOK_SECRET,

@@ -3,7 +3,7 @@
 import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
-import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
+import { homeZone, noNetworks } from "#shared/fleet/kinds/zone-name.ts";
 
 export interface PlanOverrides {
   /** The file with the PEM certificates of this machine's git hosts. */
@@ -64,9 +64,8 @@ export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): Machi
 }
 
 /** This machine is no VPC: remedies of home would send people to settings that it does not have. */
-function withoutHome({
-  STARLING_RESOLVE_ZONE: zone,
-  ...rest
-}: FunctionPlan["environment"]): FunctionPlan["environment"] {
-  return zone === undefined || zone === homeZone ? rest : { ...rest, STARLING_RESOLVE_ZONE: zone };
+function withoutHome(environment: FunctionPlan["environment"]): FunctionPlan["environment"] {
+  return environment.STARLING_RESOLVE_ZONE === homeZone
+    ? { ...environment, STARLING_RESOLVE_ZONE: noNetworks }
+    : environment;
 }

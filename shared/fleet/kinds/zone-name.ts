@@ -21,3 +21,11 @@ export function zoneInOutputs(zone: string): string {
 export function roleOutput(zone: string): string {
   return zone === homeZone ? "ApplyRole" : `Zone${zoneInOutputs(zone)}Role`;
 }
+
+/** In place of the zone that reads Sources, where an installation has no networks: no zone has this name. */
+export const noNetworks = "-";
+
+/** @returns undefined where there are no networks. */
+export function networkZone(variable: string): string | undefined {
+  return variable === noNetworks ? undefined : variable;
+}

@@ -46,6 +46,7 @@ beforeEach(async () => {
     STARLING_QUEUE_RESOLVE: QueueUrl,
     STARLING_WEBHOOK_SECRET: "starling/webhook",
     STARLING_SECRET_PREFIX: "starling/hooks/",
+    STARLING_RESOLVE_ZONE: "-",
   };
   webhook = wireWebhook(env, aws, { clock: { now: () => now, sleep: async () => undefined }, output: () => undefined });
   const world = new WebhookWorld(new DynamoTable(aws.dynamo, table));

@@ -213,6 +213,7 @@ test("any number of webhook requests cause one read in half a minute while the s
     STARLING_QUEUE_RESOLVE: "http://127.0.0.1/queue",
     STARLING_WEBHOOK_SECRET: "starling/webhook",
     STARLING_SECRET_PREFIX: "starling/hooks/",
+    STARLING_RESOLVE_ZONE: "-",
   };
   const unused = {} as Omit<CoreClients, "secrets">;
   const webhook = wireWebhook(env, { ...unused, secrets: client }, { clock });

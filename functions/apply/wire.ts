@@ -79,17 +79,23 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     ...{ queue: env.STARLING_QUEUE_APPLY, secretPrefix: env.STARLING_SECRET_PREFIX },
   };
   const pulse = zonePulse(ports);
-  /** Its role may not read the rows of other clusters. */
-  const isServed = (cluster: string) => {
-    const serves = servesName(served, env.STARLING_ZONE, cluster);
-    if (!serves) log.warn("left a cluster whose name this zone does not serve to the workers of home", { cluster });
-    return serves;
+  /**
+   * The zone's role may not read the rows of clusters of other names. While the stack with the role knows more names than that
+   * of the worker, it may, and the worker reports that its stack has to be deployed.
+   */
+  const unlessRefused = async <T>(cluster: string, work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (servesName(served, env.STARLING_ZONE, cluster) || !isDenied(error)) throw error;
+      log.warn("left a cluster whose name this zone does not serve to the workers of home", { cluster });
+      return undefined;
+    }
   };
   const work = async (lane: Lane, { cluster, receives, sentAt }: Woken, context: InvocationContext) => {
     await pulse();
-    if (!isServed(cluster)) return undefined;
     const budget = { remainingMs: context.getRemainingTimeInMillis(), receives, lane, ...defined({ sentAt }) };
-    return connector.during(() => workCluster(cluster, budget, ports));
+    return unlessRefused(cluster, () => connector.during(() => workCluster(cluster, budget, ports)));
   };
   return byQueue({
     [env.STARLING_QUEUE_APPLY]: sqsHandler({
@@ -100,7 +106,7 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
         eachMessage(messages, async (message) => {
           if (message.check === "zone") return answerZoneCheck({ table: ports.table, clock, zone, places });
           if (message.check !== true) return work("common", message, context);
-          return isServed(message.cluster) ? answerCheck(message.cluster, { table: ports.table, newWay }) : undefined;
+          return unlessRefused(message.cluster, () => answerCheck(message.cluster, { table: ports.table, newWay }));
         }),
     }),
     [env.STARLING_QUEUE_APPLY_SLOW]: sqsHandler({
@@ -110,6 +116,10 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
       work: (messages, context) => eachMessage(messages, (message) => work("slow", message, context)),
     }),
   });
+}
+
+function isDenied(error: unknown): boolean {
+  return error instanceof Error && error.name === "AccessDeniedException";
 }
 
 function isOwnQueue(to: QueueName): boolean {

@@ -41,12 +41,12 @@ async function zoneLink(
   { zone: { own, others, served = new Map() } }: CheckedWay,
 ): Promise<readonly LinkFinding[]> {
   const value = zoneOf(cluster);
-  if (value === own) return [{ link: "zone", state: "ok", value }];
   if (!servesName(served, value, cluster.name)) {
     const message = `zone ${value} ${notServedText(served, value, cluster.name)}`;
     const remedy = `name another zone in spec.access.zone of Cluster ${cluster.name}, or add the name to clusterNames of zone ${value} in the setting zones and deploy`;
     return [{ link: "zone", state: "broken", value, code: "NameNotServed", message, remedy }];
   }
+  if (value === own) return [{ link: "zone", state: "ok", value }];
   const { message, remedy } = unknownZone(value, cluster.name);
   const known = `it has ${[homeZone, ...others].join(", ")}`;
   return [{ link: "zone", state: "broken", value, code: "ZoneNotFound", message: `${message}; ${known}`, remedy }];

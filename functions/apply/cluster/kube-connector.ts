@@ -124,7 +124,8 @@ export class KubeConnector implements ClusterConnector {
   async endpointOf(cluster: ClusterRow): Promise<KubeEndpoint> {
     const spec = specOf(cluster);
     const zone = zoneOf(cluster);
-    if (zone !== this.#ports.zone) throw unreachedZone(zone, cluster.name, this.#ports.served);
+    const { zone: own, served = new Map() } = this.#ports;
+    if (zone !== own || !servesName(served, zone, cluster.name)) throw unreachedZone(zone, cluster.name, served);
     const target = this.targetOf(cluster);
     if (target !== undefined) {
       const described = await this.#ports.eks.endpoint(target, cluster.status.address);
@@ -212,8 +213,8 @@ function placeOf({ server, caData }: EksEndpoint, override: EndpointOverride | u
   return { server: new URL(pathname, override.server).href.replace(/\/$/, ""), caData, tlsServerName };
 }
 
-/** Only a zone whose workers do not reach the cluster comes this far: see `isElsewhere` of the worker. */
-function unreachedZone(zone: string, cluster: string, served: ServedNames = new Map()): StarlingError {
+/** In `home`, only a zone whose workers do not reach the cluster comes this far: see `isElsewhere` of the worker. */
+function unreachedZone(zone: string, cluster: string, served: ServedNames): StarlingError {
   if (!servesName(served, zone, cluster)) {
     const message = `zone ${zone} of the Cluster ${notServedText(served, zone, cluster)}`;
     return new StarlingError(message, { code: "NameNotServed", retry: "permanent" });

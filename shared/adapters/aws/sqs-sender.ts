@@ -29,7 +29,7 @@ const zonePauseMs = 30_000;
 const zoneBatchesAtOnce = 5;
 
 /** The queues of the zones besides `home`, for messages to `apply` about their clusters. */
-export interface ZoneQueues {
+interface ZoneQueues {
   /** By the names of the zones. */
   readonly urls: ReadonlyMap<string, string>;
   readonly clock: Clock;

@@ -10,6 +10,9 @@ interface Clients {
   readonly lambda: LambdaClient;
 }
 
+/** A region that does not answer must not cost the whole time of a request. */
+const answerMs = 5_000;
+
 /** The version of a secret that is read by default. */
 const currentVersion = "AWSCURRENT";
 
@@ -32,7 +35,13 @@ export class AwsAccountReader implements AccountReader {
       QueueUrl: queueUrl,
       AttributeNames: ["QueueArn", "ApproximateNumberOfMessages"],
     });
-    const { Attributes = {} } = await (await sqsFor(this.#aws.sqs, queueUrl)).send(desired);
+    const abortSignal = AbortSignal.timeout(answerMs);
+    const { Attributes = {} } = await (await sqsFor(this.#aws.sqs, queueUrl))
+      .send(desired, { abortSignal })
+      .catch((error: unknown) => {
+        if (!abortSignal.aborted) throw error;
+        throw new Error(`SQS did not answer within ${answerMs / 1000} s`, { cause: error });
+      });
     return { arn: Attributes.QueueArn ?? "", messages: Number(Attributes.ApproximateNumberOfMessages ?? 0) };
   }
 

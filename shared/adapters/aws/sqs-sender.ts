@@ -27,6 +27,8 @@ const longestGroup = 128;
 const zoneAnswerMs = 5_000;
 const zonePauseMs = 30_000;
 const zoneBatchesAtOnce = 5;
+/** Longer than the longest watchdog: a zone that got no message since may have no cluster any more. */
+const deafMs = 20 * 60_000;
 
 /** The queues of the zones besides `home`, for messages to `apply` about their clusters. */
 interface ZoneQueues {
@@ -60,9 +62,10 @@ export class SqsSender implements MessageSender {
     this.#zones = zones;
   }
 
-  /** The zones whose queues did not take the last message. */
+  /** The zones whose queues did not take the last message, of the last minutes. */
   deafZones(): ReadonlySet<string> {
-    return new Set(this.#pauses.keys());
+    const now = this.#zones?.clock.now().getTime() ?? 0;
+    return new Set([...this.#pauses].flatMap(([zone, until]) => (now < until + deafMs ? [zone] : [])));
   }
 
   /** @throws the first failure of a queue of `home`, after the messages to all other queues were sent. */

@@ -5,6 +5,7 @@ import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { regionOfQueue } from "#shared/base/queue-place.ts";
 import type { Message, OwnerRef } from "#shared/messages.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
+import { silentLog } from "#test/support/planner-world.ts";
 
 /** The limit of SQS; the emulator accepts more. */
 const longestGroupId = 128;
@@ -117,3 +118,42 @@ test("a queue that does not answer is asked once, and the messages to the others
   expect(seen).toEqual(["mute", "open"]);
   stop();
 });
+
+test("a zone is deaf while its queue takes no message, for as long as somebody has one for it, and until it takes one", async () => {
+  const { QueueUrl: far = "" } = await client.send(new CreateQueueCommand({ QueueName: "far" }));
+  let at = 0;
+  const clock = { now: () => new Date(at) };
+  const urls = new Map([["far", far]]);
+  let isGone = true;
+  const asked: string[] = [];
+  const stop = aws.proxy.intercept({
+    before: ({ request }) => {
+      asked.push(String(request.QueueUrl));
+      return isGone ? "reset" : undefined;
+    },
+  });
+  const sender = new SqsSender(aws.clients({ maxAttempts: 1 }).sqs, {}, { urls, clock, log: silentLog });
+  const messages = [{ to: "apply", cluster: "c1", zone: "far" }] as const;
+  await sender.send(messages);
+  await sender.send(messages);
+  expect(asked).toHaveLength(1);
+  expect([...sender.deafZones()]).toEqual(["far"]);
+  at += 21 * 60_000;
+  expect([...sender.deafZones()]).toEqual([]);
+  await sender.send(messages);
+  expect([...sender.deafZones()]).toEqual(["far"]);
+  isGone = false;
+  at += 31_000;
+  await sender.send(messages);
+  expect([...sender.deafZones()]).toEqual([]);
+  expect(asked).toHaveLength(3);
+  stop();
+});
+
+test("a queue that takes the request and never answers is given up after some seconds when its messages are counted", async () => {
+  const stop = aws.proxy.intercept({ before: () => new Promise(() => {}) });
+  const { secrets, lambda } = {} as ConstructorParameters<typeof AwsAccountReader>[0];
+  const counted = new AwsAccountReader({ sqs: client, secrets, lambda }).queueLength(`${aws.proxy.endpoints.sqs}/1/q`);
+  await expect(counted).rejects.toThrow("SQS did not answer within 5 s");
+  stop();
+}, 20_000);

@@ -6,8 +6,9 @@ import { ControlStack } from "#infra/control-stack.ts";
 import { readSettings, type Settings, type StarlingSettings } from "#infra/settings.ts";
 import { ZoneStack } from "#infra/starling-zone.ts";
 import { StateStack } from "#infra/state-stack.ts";
-import { zoneParts, zonesElsewhere } from "#infra/zone-settings.ts";
+import { zonesElsewhere } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
+import { zoneParts } from "#shared/fleet/zone-parts.ts";
 
 /** The settings of docs/settings.md, and the environment of the stacks. */
 export interface StarlingProps extends StarlingSettings {

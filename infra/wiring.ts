@@ -23,8 +23,8 @@ import {
   type Named,
   plain,
   queueLengthOf,
-  queueLengthsOf,
-  queuesOf,
+  queuesAndLettersOfZones,
+  queuesOfZones,
   rowsOf,
   secretDescriptionOf,
   secretOf,
@@ -56,6 +56,7 @@ import { externalIdOf } from "#shared/base/external-id.ts";
 import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import { homeZone, zoneInOutputs } from "#shared/fleet/kinds/zone-name.ts";
 import { partitions } from "#shared/fleet/rows/keys.ts";
+import { zoneParts } from "#shared/fleet/zone-parts.ts";
 
 const ofNamespaces = [partitions.sources, partitions.syncGroups, partitions.syncs] as const;
 const objects = [...ofNamespaces, partitions.discoveries] as const;
@@ -155,7 +156,7 @@ export class Wiring extends Construct {
       fifo: true,
     });
     const toRender = new WorkQueue(this, "ToRender", { functionTimeout: Duration.minutes(2) });
-    const ofHome = new ZoneQueues(this, homeZone);
+    const ofHome = new ZoneQueues(this);
     const { toApply, toApplySlow } = ofHome;
     const toReport = new WorkQueue(this, "ToReport", { functionTimeout: Duration.minutes(1) });
     const zones = props.zones
@@ -167,7 +168,7 @@ export class Wiring extends Construct {
           setting,
           place,
           network: new ZoneNetwork(place, "Network", setting),
-          queues: new ZoneQueues(place, zone),
+          queues: new ZoneQueues(place, zoneParts(installation, zone)),
         };
       });
     const hasZones = props.zones.length > 0;
@@ -179,33 +180,29 @@ export class Wiring extends Construct {
     const ofZones = hasZones ? [partitions.zones] : [];
     const zoneVpcs = props.zones.flatMap(({ name, vpcs = [] }) => vpcs.map((vpc) => `${vpc}=${name}`));
     // By the names of their functions and queues, which `home` has without a zone.
-    const queuesOfZones = Object.fromEntries(
+    const workOfZones = Object.fromEntries(
       zones.flatMap(({ setting: { name }, queues: { toApply, toApplySlow } }) => [
         [`apply-${name}`, toApply],
         [`applySlow-${name}`, toApplySlow],
       ]),
     );
-    const lettersOfZones = mapValues(queuesOfZones, ({ deadLetters }) => deadLetters);
-    const lettersElsewhere = Object.fromEntries(
-      remotes.flatMap(({ zone, letters }) => [
-        [`apply-${zone}`, letters.common],
-        [`applySlow-${zone}`, letters.slow],
-      ]),
-    );
-    const toZones = hasZones
-      ? {
-          STARLING_ZONE_QUEUES: queuesOf(
-            Object.fromEntries([
-              ...zones.map(({ setting: { name }, queues }) => [name, queues.toApply.queue]),
-              ...remotes.map(({ zone, toApply }) => [zone, toApply]),
-            ]),
-          ),
-        }
-      : {};
+    const lettersOfZones = mapValues(workOfZones, ({ deadLetters }) => deadLetters);
+    const allLetters = [
+      ...Object.values(lettersOfZones),
+      ...remotes.flatMap(({ letters: { common, slow } }) => [common, slow]),
+    ];
+    const toApplyOfZones = [
+      ...zones.map(({ setting: { name: zone }, queues: { toApply } }) => ({
+        ...{ zone, queue: toApply.queue, name: zoneParts(installation, zone).apply },
+      })),
+      ...remotes.map(({ zone, toApply }) => ({ zone, queue: toApply })),
+    ];
+    const toZones = hasZones ? { STARLING_ZONE_QUEUES: queuesOfZones(toApplyOfZones) } : {};
     const servedByZones = clustersOfZones(props.zones);
 
-    /** The log group of every function, filled when all functions exist. */
+    /** The log group of every function, filled when all functions exist. The function api derives those of zones. */
     const logNames: Record<string, Named> = {};
+    const logNamesOfZones: Record<string, Named> = {};
 
     // every minute -> tick
     const tick = new StarlingFunction(this, "Tick", {
@@ -318,9 +315,10 @@ export class Wiring extends Construct {
         STARLING_QUEUE_DISCOVER: toDiscover.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
-        ...toZones,
         ...(hasZones
           ? {
+              // With the dead letters of both of their queues, for starling doctor.
+              STARLING_ZONE_QUEUES: queuesAndLettersOfZones(toApplyOfZones, allLetters),
               STARLING_ZONE_ADDRESSES: zoneAddresses([
                 ...zones.map(({ setting: { name }, network: { addresses } }) => ({ name, addresses })),
                 // The addresses of zones elsewhere are outputs of their own stacks.
@@ -330,7 +328,7 @@ export class Wiring extends Construct {
           : {}),
         ...servedByZones,
         STARLING_RESOLVE_ZONE: readFrom,
-        STARLING_LOG_GROUPS: logsOf(logNames),
+        STARLING_LOG_GROUPS: logsOf(logNames, logNamesOfZones),
         STARLING_INSTALLATION: plain(installationId),
         // For the state of the installation itself: starling doctor.
         STARLING_DEAD_QUEUE_RESOLVE: queueLengthOf(toResolve.deadLetters),
@@ -340,9 +338,6 @@ export class Wiring extends Construct {
         STARLING_DEAD_QUEUE_APPLY_SLOW: queueLengthOf(toApplySlow.deadLetters),
         STARLING_DEAD_QUEUE_REPORT: queueLengthOf(toReport.deadLetters),
         STARLING_DEAD_QUEUE_TICK: queueLengthOf(everyMinute.deadLetters),
-        ...(hasZones
-          ? { STARLING_DEAD_QUEUES_OF_ZONES: queueLengthsOf({ ...lettersOfZones, ...lettersElsewhere }) }
-          : {}),
         STARLING_WEBHOOK_SECRET: secretDescriptionOf(props.webhookSecretArn),
         STARLING_TICK_FUNCTION: plain(tick.lambda.functionName),
         STARLING_GUARD: guard,
@@ -603,6 +598,7 @@ export class Wiring extends Construct {
     const zoneWorkers = zones.map(({ setting, place, network: { network, addresses }, queues }) => {
       const worker = new ZoneWorkers(place, {
         ...ofEachZone(setting),
+        logName: zoneParts(installation, setting.name).log,
         ...{ queues, network, addresses, trustedRole: defined({ arn: setting.role }), served: [setting] },
         ...defined({ securityGroups: setting.securityGroups }),
       });
@@ -692,9 +688,15 @@ export class Wiring extends Construct {
     new SavedQueries(this, "SavedQueries", { installation, logGroups });
     Object.assign(
       logNames,
-      mapValues(allFunctions, ({ logs }) => logs),
+      mapValues(functions, ({ logs }) => logs),
     );
-    warnOfLargeEnvironment(api.lambda, { remedy: "take zones out of setting zones" });
+    Object.assign(
+      logNamesOfZones,
+      mapValues(workersOfZones, ({ logs }) => logs),
+    );
+    warnOfLargeEnvironment(api.lambda, {
+      remedy: "shorten the lists clusterNames of setting zones, or take zones out of it",
+    });
     new ZoneWatch(this, "ZoneWatch", {
       installationId,
       zones: zoneWorkers.map(({ name, worker, queues }) => ({ zone: name, worker: worker.lambda, queues })),
@@ -728,7 +730,7 @@ export class Wiring extends Construct {
     const operations = new OperationsDashboard(this, "OperationsDashboard", {
       installationId,
       deadLetters: { ...mapValues(queues, (queue) => queue.deadLetters), ...lettersOfZones },
-      queues: mapValues({ ...queues, ...queuesOfZones }, (queue) => queue.queue),
+      queues: mapValues({ ...queues, ...workOfZones }, (queue) => queue.queue),
       functions: mapValues(allFunctions, (starlingFunction) => starlingFunction.lambda),
       lag,
       newerRows: watch.newerRows,

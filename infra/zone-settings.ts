@@ -4,6 +4,7 @@ import * as z from "zod";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { clusterPattern } from "#shared/fleet/kinds/cluster-pattern.ts";
 import { homeZone, zoneName } from "#shared/fleet/kinds/zone-name.ts";
+import { zoneParts } from "#shared/fleet/zone-parts.ts";
 
 /**
  * An id that is known, or that another CDK app knows later: as a token, or as one of a list that is a token. Until the CDK has looked
@@ -235,15 +236,6 @@ export type HomeSetting = z.output<typeof homeObject>;
 export interface Place {
   readonly account: string;
   readonly region: string;
-}
-
-/** The names of what belongs to a zone, by which its account and that of the installation know each other's parts. */
-export function zoneParts(installation: string, zone: string) {
-  const name = `${installation}-zone-${zone}`;
-  return {
-    ...{ stack: name, role: name, dataRole: `${name}-data`, log: `/starling/${name}` },
-    ...{ apply: `${name}-apply`, applySlow: `${name}-apply-slow` },
-  };
 }
 
 /** IAM's limit for the name of a role. */

@@ -12,7 +12,7 @@ export const apiEnv = z.object({
   STARLING_QUEUE_ROLLOUT: z.url(),
   /** Queue to inform clusters of a thaw. */
   STARLING_QUEUE_APPLY: z.url(),
-  /** Queues of the zones besides `home`: `fixed=https://...,spoke=https://...`. Absent where there are none. */
+  /** Queues of the zones besides `home`, which `zoneQueues` of shared/fleet/zone-parts.ts reads. Absent where there are none. */
   STARLING_ZONE_QUEUES: z.string().min(1).optional(),
   /** Patterns of the names of clusters that zones serve: `spoke=eu-*+fra-1`. Absent where each zone serves every name. */
   STARLING_ZONE_CLUSTERS: z.string().min(1).optional(),
@@ -28,8 +28,6 @@ export const apiEnv = z.object({
   STARLING_DEAD_QUEUE_APPLY_SLOW: z.url(),
   STARLING_DEAD_QUEUE_REPORT: z.url(),
   STARLING_DEAD_QUEUE_TICK: z.url(),
-  /** The same of the zones besides `home`: `apply-fixed=https://...,applySlow-fixed=https://...`. */
-  STARLING_DEAD_QUEUES_OF_ZONES: z.string().min(1).optional(),
   /** ARN, to report whether the secret has a value. */
   STARLING_WEBHOOK_SECRET: z.string().min(1),
   /** Name, to report which function is silent. */
@@ -39,7 +37,7 @@ export const apiEnv = z.object({
   /** Concurrent executions that the stacks were deployed for, and those that such a fleet needs. */
   STARLING_CONCURRENCY: z.coerce.number().int().positive(),
   STARLING_CONCURRENCY_DESIRED: z.coerce.number().int().positive(),
-  /** Names of the functions' log groups: `api=name,tick=name,apply-fixed=name`. */
+  /** Names of the functions' log groups: `api=name,tick=name`. Those of zones follow from their queues. */
   STARLING_LOG_GROUPS: z.string().regex(/^[a-z][a-z0-9-]*=[^,=]+(,[a-z][a-z0-9-]*=[^,=]+)*$/),
   /** Prefix of the external ids that the roles of Clusters trust. */
   STARLING_INSTALLATION: z.string().min(1),

@@ -16,13 +16,17 @@ import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
 import { networkZone } from "#shared/fleet/kinds/zone-name.ts";
 import { parseServedNames } from "#shared/fleet/served-names.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
+import { besideQueue, zoneQueues } from "#shared/fleet/zone-parts.ts";
 import type { ApiClients } from "#shared/lambda/api-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, output }: WireOptions = {}): HttpHandler {
   const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
-  const zones = namedTexts(env.STARLING_ZONE_QUEUES);
+  const zones = zoneQueues(env.STARLING_ZONE_QUEUES, env.STARLING_QUEUE_APPLY);
+  const parts = [...zones].map(([zone, url]) => ({ zone, ...besideQueue(url) }));
+  // Those of zones elsewhere are elsewhere, too.
+  const logsOfZones = parts.filter(({ place }) => place === besideQueue(env.STARLING_QUEUE_APPLY).place);
   const served = parseServedNames(env.STARLING_ZONE_CLUSTERS);
   const queues = {
     resolve: env.STARLING_QUEUE_RESOLVE,
@@ -43,7 +47,13 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     clock,
     ids: randomIds,
     log,
-    logs: new CloudWatchLogReader(aws.logs, namedTexts(env.STARLING_LOG_GROUPS)),
+    logs: new CloudWatchLogReader(
+      aws.logs,
+      new Map([
+        ...namedTexts(env.STARLING_LOG_GROUPS),
+        ...logsOfZones.map(({ zone, log }) => [`apply-${zone}`, log] as const),
+      ]),
+    ),
     installation: env.STARLING_INSTALLATION,
     defaultGuard: defaultGuardOf(env.STARLING_GUARD),
     bucketRules: { allowed: parseAllowedBuckets(env.STARLING_SOURCE_BUCKETS ?? ""), own: env.STARLING_BUCKET },
@@ -60,7 +70,12 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
         applySlow: env.STARLING_DEAD_QUEUE_APPLY_SLOW,
         report: env.STARLING_DEAD_QUEUE_REPORT,
         tick: env.STARLING_DEAD_QUEUE_TICK,
-        ...Object.fromEntries(namedTexts(env.STARLING_DEAD_QUEUES_OF_ZONES)),
+        ...Object.fromEntries(
+          parts.flatMap(({ zone, deadLetters, slowDeadLetters }) => [
+            [`apply-${zone}`, deadLetters],
+            [`applySlow-${zone}`, slowDeadLetters],
+          ]),
+        ),
       },
       concurrency: {
         clusters: env.STARLING_CLUSTERS,

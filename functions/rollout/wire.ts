@@ -7,9 +7,9 @@ import { SqsReturns } from "#shared/adapters/aws/sqs-returns.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { zonedSender } from "#shared/adapters/zoned-sender.ts";
-import { namedTexts } from "#shared/base/named-texts.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
 import { parseServedNames } from "#shared/fleet/served-names.ts";
+import { zoneQueues } from "#shared/fleet/zone-parts.ts";
 import type { BlobClients, RowClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -22,7 +22,7 @@ export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, opti
   const { clock = systemClock, output } = options;
   const log = powertoolsLog("rollout", output);
   const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
-  const zones = namedTexts(env.STARLING_ZONE_QUEUES);
+  const zones = zoneQueues(env.STARLING_ZONE_QUEUES, env.STARLING_QUEUE_APPLY);
   const served = parseServedNames(env.STARLING_ZONE_CLUSTERS);
   const queues = {
     rollout: env.STARLING_QUEUE_ROLLOUT,

@@ -10,7 +10,7 @@ export const tickEnv = z.object({
   STARLING_QUEUE_DISCOVER: z.url(),
   STARLING_QUEUE_ROLLOUT: z.url(),
   STARLING_QUEUE_APPLY: z.url(),
-  /** Queues of the zones besides `home`: `fixed=https://...,spoke=https://...`. Absent where there are none. */
+  /** Queues of the zones besides `home`, which `zoneQueues` of shared/fleet/zone-parts.ts reads. Absent where there are none. */
   STARLING_ZONE_QUEUES: z.string().min(1).optional(),
   /** Patterns of the names of clusters that zones serve: `spoke=eu-*+fra-1`. Absent where each zone serves every name. */
   STARLING_ZONE_CLUSTERS: z.string().min(1).optional(),

@@ -7,8 +7,8 @@ import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { knownZones } from "#shared/adapters/known-zones.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { zonedSender } from "#shared/adapters/zoned-sender.ts";
-import { namedTexts } from "#shared/base/named-texts.ts";
 import { parseServedNames } from "#shared/fleet/served-names.ts";
+import { zoneQueues } from "#shared/fleet/zone-parts.ts";
 import type { AlarmClients } from "#shared/lambda/alarm-clients.ts";
 import type { RowClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -17,7 +17,7 @@ import type { WireOptions } from "#shared/lambda/wire-options.ts";
 export function wireTick(env: TickEnv, aws: RowClients & AlarmClients, options: WireOptions = {}): () => Promise<void> {
   const { clock = systemClock, output } = options;
   const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
-  const zones = namedTexts(env.STARLING_ZONE_QUEUES);
+  const zones = zoneQueues(env.STARLING_ZONE_QUEUES, env.STARLING_QUEUE_APPLY);
   const served = parseServedNames(env.STARLING_ZONE_CLUSTERS);
   const queues = {
     resolve: env.STARLING_QUEUE_RESOLVE,

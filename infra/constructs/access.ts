@@ -181,9 +181,30 @@ export function secretDescriptionOf(arn: string): Access {
   };
 }
 
-/** The right to send to each of these queues, as `name=url,name=url`. */
-export function queuesOf(queues: Readonly<Record<string, IQueue>>): Access {
-  return toQueues(queues, "sqs:SendMessage");
+/** The queues of zones, as `zoneQueues` of shared/fleet/zone-parts.ts reads them, and the right to send to each. */
+export function queuesOfZones(zones: readonly QueueOfZone[]): Access {
+  return {
+    value: zones.map(({ zone, queue, name }) => `${zone}=${name ?? queue.queueUrl}`).join(","),
+    statements: [
+      rightTo(
+        "sqs:SendMessage",
+        zones.map(({ queue }) => queue),
+      ),
+    ],
+  };
+}
+
+interface QueueOfZone {
+  readonly zone: string;
+  readonly queue: IQueue;
+  /** Its name, if it is beside the queue of `home`. */
+  readonly name?: string;
+}
+
+/** The same, with the right to count the dead letters. */
+export function queuesAndLettersOfZones(zones: readonly QueueOfZone[], letters: readonly IQueue[]): Access {
+  const { value, statements } = queuesOfZones(zones);
+  return { value, statements: [...statements, rightTo("sqs:GetQueueAttributes", letters)] };
 }
 
 /** The fixed addresses of each zone. */
@@ -199,18 +220,8 @@ export function queueLengthOf(queue: IQueue): Access {
   return { value: queue.queueUrl, statements: [statement] };
 }
 
-/** The same for several queues, as `name=url,name=url`. */
-export function queueLengthsOf(queues: Readonly<Record<string, IQueue>>): Access {
-  return toQueues(queues, "sqs:GetQueueAttributes");
-}
-
-function toQueues(queues: Readonly<Record<string, IQueue>>, action: string): Access {
-  const all = Object.entries(queues);
-  const resources = all.map(([, queue]) => queue.queueArn);
-  return {
-    value: all.map(([name, queue]) => `${name}=${queue.queueUrl}`).join(","),
-    statements: [new PolicyStatement({ actions: [action], resources })],
-  };
+function rightTo(action: string, queues: readonly IQueue[]): PolicyStatement {
+  return new PolicyStatement({ actions: [action], resources: queues.map(({ queueArn }) => queueArn) });
 }
 
 /** The right to read the account's quota of Lambda. */
@@ -244,9 +255,12 @@ export function invocationOf(lambda: IFunction): Access {
   return { value: lambda.functionName, statements: [statement] };
 }
 
-/** The right to search the log groups of functions. Groups may be added until the template is synthesized. */
-export function logsOf(groups: Readonly<Record<string, Named>>): Access {
-  const resources = Lazy.list({ produce: () => Object.values(groups).map(({ arn }) => arn) });
+/**
+ * The right to search the log groups of functions. Groups may be added until the template is synthesized.
+ * @param derived - groups whose names the function derives.
+ */
+export function logsOf(groups: Readonly<Record<string, Named>>, derived: Readonly<Record<string, Named>>): Access {
+  const resources = Lazy.list({ produce: () => Object.values({ ...groups, ...derived }).map(({ arn }) => arn) });
   return {
     value: Lazy.string({
       produce: () =>

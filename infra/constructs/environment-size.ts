@@ -7,6 +7,7 @@ const mostBytes = 4096;
 /** The lengths of values that only a deployment knows: usual ones, and for names of resources those that CloudFormation makes. */
 const usual: Readonly<Record<string, number>> = { "AWS::AccountId": 12, "AWS::Region": 12, "AWS::URLSuffix": 13 };
 const urlStart = "https://sqs.eu-central-1.amazonaws.com/111122223333/".length;
+const longestAddress = "255.255.255.255".length;
 const randomEnd = "-1A2B3C4D5E6F".length;
 
 /** Warns at each synthesis of variables that Lambda would refuse in the middle of a deployment. */
@@ -35,6 +36,7 @@ function lengthOf(value: unknown, stackName: string): number {
   }
   const id = String(argument);
   if (intrinsic === "Ref" && id in usual) return usual[id] ?? 0;
+  if (intrinsic === "Ref" && /Address\d?[0-9A-F]{8}$/.test(id)) return longestAddress;
   const name = stackName.length + 1 + id.length + randomEnd;
   return intrinsic === "Ref" && /Queue|DeadLetters/.test(id) ? urlStart + Math.min(80, name) : name;
 }

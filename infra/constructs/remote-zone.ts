@@ -7,8 +7,9 @@ import { plain } from "#infra/constructs/access.ts";
 import type { Network } from "#infra/constructs/starling-function.ts";
 import { alarmOfZone } from "#infra/constructs/zone-watch.ts";
 import { ZoneQueues, ZoneWorkers } from "#infra/constructs/zone-workers.ts";
-import { type HomeSetting, zoneParts } from "#infra/zone-settings.ts";
+import type { HomeSetting } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
+import { zoneParts } from "#shared/fleet/zone-parts.ts";
 
 export interface RemoteZoneProps {
   readonly zone: string;
@@ -39,7 +40,7 @@ export class RemoteZone extends Construct {
     super(scope, id);
     const { zone, installation, home, clusterNames, network, addresses, securityGroups, codeIn } = props;
     const parts = zoneParts(installation, zone);
-    const queues = new ZoneQueues(this, zone, { home: home.account, names: parts });
+    const queues = new ZoneQueues(this, parts, { home: home.account });
     // The names that the control stack gives its queues.
     const queueOfHome = (queue: string) =>
       plain(`https://sqs.${home.region}.${Aws.URL_SUFFIX}/${home.account}/${installation}-control-${queue}`);

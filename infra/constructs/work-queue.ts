@@ -9,6 +9,7 @@ import {
 } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 import type { Access } from "#infra/constructs/access.ts";
+import { deadLettersOf } from "#shared/fleet/zone-parts.ts";
 
 /** Lambda's advice, so that a throttled or crashed batch is not delivered twice at once. */
 const visibilityPerTimeout = 6;
@@ -27,15 +28,10 @@ export interface WorkQueueProps {
   readonly maxReceiveCount?: number;
   /** First in, first out within a message group, in high-throughput mode. */
   readonly fifo?: true;
-  /** The zone of the workers, which is a part of the queue's name. Absent for `home`. */
-  readonly zone?: string;
-  /** The account of the installation and the whole name, for a queue that is elsewhere: its dead letters are `<name>-dead`. */
-  readonly elsewhere?: { readonly home: string; readonly name: string };
-}
-
-/** The name of the dead-letter queue of a queue that is elsewhere. */
-export function deadLettersOf(name: string): string {
-  return `${name}-dead`;
+  /** The whole name of a zone's queue, which names its dead letters, too. Absent: a name of the stack. */
+  readonly name?: string;
+  /** For a queue that is elsewhere: the account of the installation. */
+  readonly home?: string;
 }
 
 /** A queue for one function, with its dead-letter queue. Both are encrypted and require TLS. */
@@ -56,14 +52,13 @@ export class WorkQueue extends Construct {
     };
     const stack = Stack.of(this);
     // The queue has a fixed name, because its dead-letter queue names it and two resources cannot refer to each other.
-    const place = props.zone === undefined ? id : `${id}-${props.zone}`;
-    const { elsewhere } = props;
-    const queueName = elsewhere?.name ?? `${stack.stackName}-${place}${props.fifo === true ? ".fifo" : ""}`;
+    const { name, home } = props;
+    const queueName = name ?? `${stack.stackName}-${id}${props.fifo === true ? ".fifo" : ""}`;
     const source = Queue.fromQueueArn(this, "Source", stack.formatArn({ service: "sqs", resource: queueName }));
     this.deadLetters = new Queue(this, "DeadLetters", {
       ...common,
       ...(props.fifo === true ? { fifo: true } : {}),
-      ...(elsewhere === undefined ? {} : { queueName: deadLettersOf(queueName) }),
+      ...(name === undefined ? {} : { queueName: deadLettersOf(name) }),
       retentionPeriod: Duration.days(14),
       redriveAllowPolicy: { redrivePermission: RedrivePermission.BY_QUEUE, sourceQueues: [source] },
     });
@@ -77,7 +72,7 @@ export class WorkQueue extends Construct {
       retentionPeriod: Duration.days(1),
       deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: props.maxReceiveCount ?? fewestReceives },
     });
-    if (elsewhere !== undefined) this.#letIn(elsewhere.home);
+    if (home !== undefined) this.#letIn(home);
   }
 
   /** Lets the installation send messages and count them. Its own roles narrow who of that account may. */

@@ -3,9 +3,9 @@ import { AccountPrincipal, Role } from "aws-cdk-lib/aws-iam";
 import { type IQueue, Queue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 import { acknowledgeWildcards } from "#infra/constructs/acknowledge-wildcards.ts";
-import { deadLettersOf } from "#infra/constructs/work-queue.ts";
 import type { FleetAccess } from "#infra/constructs/zone-workers.ts";
-import { type Place, type ZoneSetting, zoneParts } from "#infra/zone-settings.ts";
+import type { Place, ZoneSetting } from "#infra/zone-settings.ts";
+import { deadLettersOf, zoneParts } from "#shared/fleet/zone-parts.ts";
 
 export interface ZoneAccessProps {
   readonly installation: string;

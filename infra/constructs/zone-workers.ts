@@ -16,7 +16,6 @@ import { type Network, StarlingFunction, type TrustedRole } from "#infra/constru
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
 import type { ZoneSetting } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
-import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import { partitionOfZone, partitions, partitionsOfClusters } from "#shared/fleet/rows/keys.ts";
 
 const workTime = {
@@ -27,25 +26,24 @@ const workTime = {
   maxReceiveCount: 7,
 };
 
-/** A zone whose queues are elsewhere than the installation. */
-interface QueuesElsewhere {
-  /** The account of the installation. */
-  readonly home: string;
-  readonly names: { readonly apply: string; readonly applySlow: string };
-}
-
 /** The queues of a zone's workers: one for most clusters, and one for slow clusters, so that they do not take the workers of the others. */
 export class ZoneQueues {
   readonly toApply: WorkQueue;
   readonly toApplySlow: WorkQueue;
 
-  /** @param zone - `home`, or the name of a zone of the setting, which is a part of the queues' names. */
-  constructor(scope: Construct, zone: string, elsewhere?: QueuesElsewhere) {
-    const named = (name: string | undefined) =>
-      elsewhere === undefined || name === undefined ? {} : { elsewhere: { home: elsewhere.home, name } };
-    const common = { ...workTime, ...(zone === homeZone ? {} : { zone }) };
-    this.toApply = new WorkQueue(scope, "ToApply", { ...common, ...named(elsewhere?.names.apply) });
-    this.toApplySlow = new WorkQueue(scope, "ToApplySlow", { ...common, ...named(elsewhere?.names.applySlow) });
+  /**
+   *
+   * @param names - of the queues of a zone; absent for `home`.
+   * @param home - for queues that are elsewhere: the account of the installation.
+   */
+  constructor(
+    scope: Construct,
+    names: { readonly apply?: string; readonly applySlow?: string } = {},
+    { home }: { readonly home?: string } = {},
+  ) {
+    const common = { ...workTime, ...defined({ home }) };
+    this.toApply = new WorkQueue(scope, "ToApply", { ...common, ...defined({ name: names.apply }) });
+    this.toApplySlow = new WorkQueue(scope, "ToApplySlow", { ...common, ...defined({ name: names.applySlow }) });
   }
 }
 

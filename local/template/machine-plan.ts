@@ -72,6 +72,8 @@ export interface QueuePlan extends Planned {
   readonly throughputLimit?: "perQueue" | "perMessageGroupId";
   /** The name in the template, where other stacks know the queue by it. */
   readonly queueName?: string;
+  /** The same, where functions find its dead letters by its name. */
+  readonly derivedName?: string;
   /** The place of its stack, if that is elsewhere. */
   readonly place?: Place;
   /** The dead-letter queue for messages that were received too often. */

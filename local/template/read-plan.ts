@@ -112,10 +112,12 @@ export function readPlan(stacks: Stacks, places: Places = new Map()): MachinePla
       ...identity(secret),
       secretName: propertiesOf(secret, secretProperties).Name,
     })),
-    queues: ofType("AWS::SQS::Queue").map((queue) => ({
-      ...queuePlan(queue, target(queue, "AWS::SQS::Queue")),
-      ...defined({ place: places.get(queue.stack) }),
-    })),
+    queues: withDerivedNames(
+      ofType("AWS::SQS::Queue").map((queue) => ({
+        ...queuePlan(queue, target(queue, "AWS::SQS::Queue")),
+        ...defined({ place: places.get(queue.stack) }),
+      })),
+    ),
     functions: ofType("AWS::Lambda::Function").map((each) => ({
       ...functionPlan(each, roleNameOf(each, ofType("AWS::IAM::Role"))),
       ...defined({ place: places.get(each.stack) }),
@@ -165,6 +167,16 @@ export function readPlan(stacks: Stacks, places: Places = new Map()): MachinePla
     places,
     namedOnly: namedOnlyTypes.flatMap((type) => ofType(type).map((each) => ({ ...identity(each), type }))),
   };
+}
+
+/** Names of queues matter on this machine where dead letters have a name, too: functions find them by the queue's. */
+function withDerivedNames(queues: readonly QueuePlan[]): readonly QueuePlan[] {
+  const nameOf = new Map(queues.map(({ name, queueName }) => [name, queueName]));
+  return queues.map((queue) => {
+    const { name, redrive, queueName } = queue;
+    const isFound = nameOf.get(redrive === undefined ? name : redrive.queue) !== undefined;
+    return isFound ? { ...queue, ...defined({ derivedName: queueName }) } : queue;
+  });
 }
 
 function queuePlan(queue: Found, dead: (logicalId: string) => string): QueuePlan {

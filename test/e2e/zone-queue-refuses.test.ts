@@ -68,7 +68,7 @@ test("a zone whose queue does not exist makes no function fail, and its clusters
   await Promise.all((world.machine.zones.get("spoke") ?? []).map((source) => source.pause()));
   const { sqs } = world.machine.aws;
   const { QueueUrls = [] } = await sqs.send(new ListQueuesCommand({}));
-  const mine = QueueUrls.filter((url) => /spokeToApply/.test(url) && !/dead/i.test(url));
+  const mine = QueueUrls.filter((url) => /zone-spoke-apply/.test(url) && !/dead/i.test(url));
   expect(mine).toHaveLength(2);
   const before = await Promise.all(
     mine.map((QueueUrl) => sqs.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ["All"] }))),

@@ -114,7 +114,9 @@ test("the roles allow every call of the functions, and no zone touches the queue
     const keys = calls.flatMap(({ leadingKey }) => leadingKey ?? []).filter((key) => /^(CL|CHECK|ZONE)#/.test(key));
     expect(new Set(keys)).toEqual(new Set([`CL#${cluster}`, `CHECK#${cluster}`, `ZONE#${zone}`]));
     const own = new RegExp(
-      zone === "home" ? "WiringTo(Apply|ApplySlow|Report|Render)Queue" : `WiringZone${zone}|To(Report|Render)Queue`,
+      zone === "home"
+        ? "WiringTo(Apply|ApplySlow|Report|Render)Queue"
+        : `starling-zone-${zone}-|To(Report|Render)Queue`,
     );
     const queues = calls.filter(({ action }) => action.startsWith("sqs:")).map(({ resource }) => resource);
     expect(queues.filter((queue) => !own.test(queue))).toEqual([]);

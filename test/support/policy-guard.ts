@@ -135,6 +135,14 @@ function wishOf({ action, resource, leadingKey, prefix, copySource, eventSource 
   };
 }
 
+/** The logical id of a zone's queue, without its hash. */
+function zoneQueueId(name: string): string | undefined {
+  const [, zone, slow, dead] = /^starling-zone-(.+)-apply(-slow)?(-dead)?$/.exec(name) ?? [];
+  if (zone === undefined) return undefined;
+  const kind = dead === undefined ? "Queue" : "DeadLetters";
+  return `WiringZone${zone.replaceAll("-", "")}ToApply${slow === undefined ? "" : "Slow"}${kind}`;
+}
+
 /** The resources of this machine in the form of a policy. */
 function policyResource(resource: string): string {
   const [kind = "", ...rest] = resource.split("/");
@@ -148,7 +156,7 @@ function policyResource(resource: string): string {
     case "object":
       return `<starling-state-blobs-arn>/${name}`;
     case "queue":
-      return `<${/(WiringTo[A-Za-z]+?Queue|WiringZone[a-z0-9]+To[A-Za-z]+?Queue|Wiring[A-Za-z]+?DeadLetters)[0-9A-F]+(\.fifo)?$/.exec(name)?.[1] ?? name}>`;
+      return `<${zoneQueueId(name) ?? /(WiringTo[A-Za-z]+?Queue|Wiring[A-Za-z]+?DeadLetters)[0-9A-F]+(\.fifo)?$/.exec(name)?.[1] ?? name}>`;
     case "function":
       return `<Wiring${name[0]?.toUpperCase()}${name.slice(1)}Function>`;
     case "event-bus":

@@ -4,6 +4,7 @@ import { App, Stack } from "aws-cdk-lib";
 import { SecurityGroup, Vpc } from "aws-cdk-lib/aws-ec2";
 import { describe, expect, test } from "vitest";
 import { Starling } from "#infra/starling.ts";
+import { besideQueue, zoneQueues } from "#shared/fleet/zone-parts.ts";
 import { alarmState, type Sample } from "#test/support/alarm-state.ts";
 import { mayDo, statementsOf } from "#test/support/policy-guard.ts";
 import { functionNamed, listOf, ofType, resourcesIn, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
@@ -72,7 +73,7 @@ describe("the role of a zone's workers", () => {
 
   test("without the setting, nothing of a zone is in the templates", () => {
     expect(without.filter(({ id }) => /Zone/.test(id))).toEqual([]);
-    expect(JSON.stringify(without)).not.toMatch(/STARLING_ZONE_QUEUES|STARLING_DEAD_QUEUES_OF_ZONES|VpcConfig/);
+    expect(JSON.stringify(without)).not.toMatch(/STARLING_ZONE_QUEUES|VpcConfig/);
   });
 });
 
@@ -171,12 +172,14 @@ describe("the dashboards, logs and dead letters of a zone", () => {
     const searched = statementsOf(resources, "api").find(({ Action }) =>
       listOf(Action).includes("logs:FilterLogEvents"),
     );
+    const queues = zoneQueues(textOf(Variables.STARLING_ZONE_QUEUES), "https://sqs.us-east-1.amazonaws.com/1/home");
     for (const name of names) {
       const { LogGroup } = functionNamed(resources, `apply-${name}`).Properties.LoggingConfig as {
         LogGroup: { Ref: string };
       };
+      const [own] = ofType(resources, "AWS::Logs::LogGroup").filter(({ id }) => id === LogGroup.Ref);
+      expect(own?.Properties.LogGroupName).toBe(besideQueue(queues.get(name) ?? "").log);
       expect(bodyOf("AWS::Logs::QueryDefinition")).toContain(LogGroup.Ref);
-      expect(textOf(Variables.STARLING_LOG_GROUPS)).toContain(`apply-${name}=<${LogGroup.Ref}>`);
       expect(JSON.stringify(searched)).toContain(LogGroup.Ref);
     }
   });
@@ -185,14 +188,19 @@ describe("the dashboards, logs and dead letters of a zone", () => {
     const { Variables } = functionNamed(resources, "api").Properties.Environment as {
       Variables: Record<string, unknown>;
     };
-    const dead = textOf(Variables.STARLING_DEAD_QUEUES_OF_ZONES).split(",");
-    expect(dead.map((pair) => pair.split("=")[0])).toEqual(
-      names.flatMap((name) => [`apply-${name}`, `applySlow-${name}`]),
+    const queues = zoneQueues(textOf(Variables.STARLING_ZONE_QUEUES), "https://sqs.us-east-1.amazonaws.com/1/home");
+    const dead = names.flatMap((name) => {
+      const { deadLetters, slowDeadLetters } = besideQueue(queues.get(name) ?? "");
+      return [deadLetters, slowDeadLetters].map((url) => url.slice(url.lastIndexOf("/") + 1));
+    });
+    const counting = ofType(resources, "AWS::SQS::Queue").filter(({ Properties }) =>
+      dead.includes(String(Properties.QueueName)),
     );
+    expect(counting).toHaveLength(dead.length);
     const counted = JSON.stringify(
       statementsOf(resources, "api").filter(({ Action }) => listOf(Action).includes("sqs:GetQueueAttributes")),
     );
-    for (const pair of dead) expect(counted).toContain(/<(\w+)>/.exec(pair)?.[1]);
+    for (const { id } of counting) expect(counted).toContain(id);
   });
 });
 
@@ -310,12 +318,19 @@ test("no deployed worker may reach addresses of its own machine", () => {
   expect(JSON.stringify(environments)).not.toContain("STARLING_CLUSTER_ALLOW");
 });
 
+const tenZones = Array.from({ length: 10 }, (_, index) => ({
+  name: `zone-of-18-chars-${String.fromCharCode(97 + index)}`,
+  vpc: { cidr: `10.${index}.0.0/24`, natGateways: 2 },
+}));
+const manyNames = Array.from({ length: 10 }, (_, index) => `production-of-europe-central-${index}-*`);
+
 test.each([
-  ["two zones", 2, false],
-  ["ten zones", 10, true],
-])("with %s, the synthesis warns of variables that Lambda would refuse: %s", (_, count, warns) => {
+  ["ten zones with the longest names", {}, false],
+  ["ten long patterns of clusters in each", { clusterNames: manyNames }, true],
+])("with %s, the synthesis warns of variables that Lambda would refuse: %s", (_, fields, warns) => {
   const app = new App({ context: { "aws:cdk:bundling-stacks": [] } });
-  const { control: stack } = new Starling(app, "Starling", { zones: zonesOf(count) });
+  const zones = tenZones.map((zone) => ({ ...zone, ...fields }));
+  const { control: stack } = new Starling(app, "Starling", { zones });
   const warnings = stack.node
     .findAll()
     .flatMap(({ node }) => node.metadata)
@@ -324,7 +339,7 @@ test.each([
     warns
       ? [
           expect.stringMatching(
-            /^the variables of function \S+\/Api\/Function have about \d{4} bytes, but Lambda takes 4096; take zones out/,
+            /^the variables of function \S+\/Api\/Function have about \d{4} bytes, but Lambda takes 4096; shorten the lists clusterNames/,
           ),
         ]
       : [],

@@ -79,8 +79,9 @@ export async function createSecret(secrets: SecretsManagerClient, name: string):
   return ARN;
 }
 
-/** The name of a queue on SQS. */
-export function queueNameOf({ name, fifo }: Pick<QueuePlan, "name" | "fifo">): string {
+/** The name of a queue on SQS: the template's, where functions find one queue by the name of another. */
+export function queueNameOf({ name, fifo, derivedName }: Pick<QueuePlan, "name" | "fifo" | "derivedName">): string {
+  if (derivedName !== undefined) return derivedName;
   return fifo ? `${name}.fifo` : name;
 }
 
@@ -110,7 +111,8 @@ export async function createQueues(
     const queueName = queueNameOf(queue);
     const region = queue.place?.region ?? localRegion;
     const client = typeof sqs === "function" ? sqs(region) : sqs;
-    const url = await createQueue(client, queueName, queueAttributes(queue, rate));
+    const dead = queue.redrive && created.get(queue.redrive.queue);
+    const url = await createQueue(client, queueName, queueAttributes(queue, { rate, dead }));
     created.set(queue.name, { url, arn: queueArn(queueName, region), queueName, region });
   }
   return created;
@@ -124,7 +126,10 @@ function queueArn(queueName: string, region: string): string {
 /** The lower limit of SQS. */
 const shortestRetentionSeconds = 60;
 
-function queueAttributes(queue: QueuePlan, rate: number): Record<string, string> {
+function queueAttributes(
+  queue: QueuePlan,
+  { rate, dead }: { readonly rate: number; readonly dead: CreatedQueue | undefined },
+): Record<string, string> {
   const { redrive, contentBasedDeduplication, deduplicationScope, throughputLimit } = queue;
   const retention = Math.max(shortestRetentionSeconds, Math.ceil(queue.retentionSeconds / rate));
   return {
@@ -136,14 +141,11 @@ function queueAttributes(queue: QueuePlan, rate: number): Record<string, string>
     VisibilityTimeout: String(Math.ceil(queue.visibilityTimeoutSeconds / rate)),
     MessageRetentionPeriod: String(retention),
     DelaySeconds: String(Math.ceil(queue.delaySeconds / rate)),
-    ...(redrive === undefined
+    ...(redrive === undefined || dead === undefined
       ? {}
       : {
           RedrivePolicy: JSON.stringify({
-            deadLetterTargetArn: queueArn(
-              queueNameOf({ name: redrive.queue, fifo: queue.fifo }),
-              queue.place?.region ?? localRegion,
-            ),
+            deadLetterTargetArn: dead.arn,
             maxReceiveCount: redrive.maxReceiveCount,
           }),
         }),

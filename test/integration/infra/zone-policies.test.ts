@@ -134,6 +134,12 @@ test("the role of a zone allows every call of its workers, and has no grant that
     });
     expect(links.filter(({ state }) => state !== "ok")).toEqual([]);
   }
+  const zoneCheck = `/v1/zones/${zone}/check`;
+  await world.session.call("POST", zoneCheck);
+  await world.waitFor("the check of the zone", async () => {
+    const { answer } = await world.session.call<{ readonly answer?: object }>("GET", zoneCheck);
+    return answer !== undefined;
+  });
   // The worker reads the inventory and makes an object again that somebody deleted.
   const configMaps = `/api/v1/namespaces/${namespace}/configmaps/web`;
   await world.kubectl("token", { method: "DELETE", path: configMaps });

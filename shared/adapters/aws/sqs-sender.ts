@@ -23,7 +23,7 @@ const policy: RetryPolicy = {
 };
 /** SQS's limit of a group's name. One message with a longer name makes SQS refuse the whole batch. */
 const longestGroup = 128;
-/** The share that the zones' queues, all at once, may take of the time of one call. */
+/** How long the queues of zones, all at once, may keep a caller waiting. */
 const zoneAnswerMs = 5_000;
 const zonePauseMs = 30_000;
 const zoneBatchesAtOnce = 5;

@@ -1,5 +1,6 @@
 import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
 import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
+import { hasOtherWay, wakeUnreachable } from "#shared/adapters/wake-unreachable.ts";
 import { errorMessage, isConflict, isRowTooLarge } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { canonicalJson } from "#shared/base/json.ts";
@@ -35,6 +36,7 @@ interface Change {
   readonly writes: readonly Write[];
   /** The cluster before and after the change, where the change matters to the planner. */
   readonly fleet: readonly FleetRow[];
+  readonly way: "same" | "other";
 }
 
 /** A transaction takes 100 writes, and a cluster needs at most four. */
@@ -59,6 +61,7 @@ export async function writeClusters(
     );
     clusters.push(...part.flatMap(({ fleet }) => fleet));
     found.push(...part.map((change) => change.found));
+    for (const { found: row, way } of part) if (way === "other") await wakeUnreachable(ports, row.cluster);
   };
   for (const part of inParts(changes, clustersAtOnce)) {
     try {
@@ -88,7 +91,7 @@ function changeOf(
     when: foundBefore === undefined ? "absent" : { version: foundBefore.version },
   };
   if (discovered === undefined || canonicalJson(before?.discovered ?? {}) === canonicalJson(discovered)) {
-    return { found, writes: [putFound], fleet: [] };
+    return { found, writes: [putFound], fleet: [], way: "same" };
   }
   const after =
     before === undefined
@@ -98,8 +101,9 @@ function changeOf(
   const entry = fleetRow(after);
   const old = before === undefined ? undefined : fleetRow(before);
   const isSame = old !== undefined && entryText(old) === entryText(entry);
-  if (isSame) return { found, writes: [put, putFound], fleet: [] };
-  return { found, writes: [put, { put: entry }, putFound], fleet: old === undefined ? [entry] : [old, entry] };
+  const way = before !== undefined && hasOtherWay(before, after) ? "other" : "same";
+  if (isSame) return { found, writes: [put, putFound], fleet: [], way };
+  return { found, writes: [put, { put: entry }, putFound], fleet: old === undefined ? [entry] : [old, entry], way };
 }
 
 function newCluster(

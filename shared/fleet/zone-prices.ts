@@ -2,7 +2,7 @@
  * Prices of the networks of zones in USD, on demand. docs/cost.md has the same prices with their source. Prices of further
  * regions go into the same table.
  */
-export const monthHours = 730;
+const monthHours = 730;
 export const pricesAsOf = "2026-11-23";
 
 interface NetworkPrices {
@@ -14,7 +14,7 @@ interface NetworkPrices {
   readonly publicAddress: number;
 }
 
-export const knownRegion = "us-east-1";
+const knownRegion = "us-east-1";
 const known: NetworkPrices = { natGateway: 0.045, interfaceEndpoint: 0.01, publicAddress: 0.005 };
 const regions: Readonly<Record<string, NetworkPrices>> = { [knownRegion]: known };
 

@@ -1,5 +1,6 @@
 /** Computes what one write of an object changes in the table and the queues: pure, from the row that was read. */
 import { type ObjectReference, objectKey } from "#functions/api/request/reference.ts";
+import { hasOtherWay } from "#shared/adapters/wake-unreachable.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { renewalAt } from "#shared/fleet/blob-life.ts";
 import { nextScan } from "#shared/fleet/discovery/next-scan.ts";
@@ -58,6 +59,8 @@ export interface ObjectChange {
   readonly clusters: readonly SelectableCluster[];
   /** Likewise, when only the selection is known. */
   readonly selections?: readonly ClusterSelection[];
+  /** A Cluster that is reached in another way from now on. */
+  readonly rerouted?: string;
 }
 
 export interface ChangeContext {
@@ -187,10 +190,11 @@ function clusterChange(before: ClusterRow | undefined, written: ClusterRow): Row
   const after = { ...written, schema: clusterSchema(written) };
   const fleet = fleetRow(after);
   const old = before === undefined ? [] : [fleetRow(before)];
+  const rerouted = before !== undefined && hasOtherWay(before, after) ? { rerouted: after.name } : {};
   if (old.some((row) => entryText(row) === entryText(fleet)))
-    return { after, writes: [putRow(before, after)], messages: [], clusters: [] };
+    return { after, writes: [putRow(before, after)], messages: [], clusters: [], ...rerouted };
   const writes = [putRow(before, after), { put: fleet }];
-  return { after, writes, messages: [], clusters: [...old, fleet] };
+  return { after, writes, messages: [], clusters: [...old, fleet], ...rerouted };
 }
 
 /** Values of a ClusterValues are not written to the clusters: each plan combines them with the clusters' own values. */

@@ -5,6 +5,7 @@ import { registered } from "#functions/api/request/registered.ts";
 import type { ObjectChange, WrittenRow } from "#functions/api/write/object-change.ts";
 import { ownersTaking } from "#shared/adapters/concerned-owners.ts";
 import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
+import { wakeUnreachable } from "#shared/adapters/wake-unreachable.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
@@ -91,7 +92,10 @@ export function audit(ports: ApiPorts, entry: AuditEntry): void {
   });
 }
 
-/** Sends each message once, and one to every owner that selects a changed cluster. */
+/**
+ * Sends each message once, and one to every owner that selects a changed cluster. Syncs that wait for a cluster that did not
+ * answer are tried at once when the cluster is reached in another way.
+ */
 export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[]): Promise<void> {
   const messages = changes.flatMap((change) => change.messages);
   const selections = changes.flatMap((change) => change.selections ?? []);
@@ -101,6 +105,9 @@ export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[
     ...(selections.length === 0 ? [] : (await registered(ports.table)).filter(isMeant)),
   ];
   if (clusters.length > 0) messages.push(...(await ownersTaking(clusters, ports.table)));
+  for (const { rerouted: cluster } of changes) {
+    if (cluster !== undefined && (await wakeUnreachable(ports, cluster)) > 0) messages.push({ to: "apply", cluster });
+  }
   await sendSideBySide(ports, distinctMessages(messages));
 }
 

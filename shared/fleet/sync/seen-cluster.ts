@@ -52,8 +52,13 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
   const uid = bounded(contact?.uid, maxUid) ?? cluster.status.uid;
   const { mismatch: otherBefore, ...known } = cluster.status;
   const mismatch = away && reason === "IdentityMismatch" ? bounded(result.otherUid, maxUid) : undefined;
+  const message = away ? foreignText(result.message, maxMessage) : "";
   const same =
-    before?.status === status && before.reason === reason && uid === cluster.status.uid && mismatch === otherBefore;
+    before?.status === status &&
+    before.reason === reason &&
+    before.message === message &&
+    uid === cluster.status.uid &&
+    mismatch === otherBefore;
   const address = contact?.address ?? cluster.status.address;
   const isKnown = address?.askedAt === cluster.status.address?.askedAt;
   if (same && isKnown && (away || !isSeenLongAgo(cluster, sighting))) return undefined;
@@ -61,7 +66,7 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
     type: "Reachable",
     status,
     reason,
-    message: away ? foreignText(result.message, maxMessage) : "",
+    message,
     since: before?.status === status ? before.since : now,
   };
   const version = bounded(contact?.version, maxVersion) ?? cluster.status.version;

@@ -1,5 +1,7 @@
 /** A worker leaves clusters of another zone alone, and the worker of `home` reports zones that do not exist. */
 
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { EKSClient } from "@aws-sdk/client-eks";
 import { STSClient } from "@aws-sdk/client-sts";
 import { expect, test } from "vitest";
@@ -9,12 +11,14 @@ import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
+import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ServedNames } from "#shared/fleet/served-names.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
+import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
 const worker = forEachTest(startPatientWorker);
 const installation = "starling.111122223333.eu-west-1";
@@ -176,3 +180,60 @@ test("home reports a cluster whose zone serves no such name, deletes nothing, an
     { type: "Reachable", status: "True" },
   ]);
 });
+
+test("a Sync that waits for a cluster of a wrong zone is tried at once when people correct the zone or the address", async () => {
+  const { table, sender } = worker.world;
+  const api = apiFixture(table);
+  const { server, caData = "" } = worker.endpoint;
+  const apply = async (zone: string, to: string = server) => {
+    api.setNow(worker.world.clock.now().toISOString());
+    const spec = { endpoint: { server: to, caData, token: { secret: "starling/clusters/c1" } }, access: { zone } };
+    const document = { apiVersion: "starling.dev/v1alpha1", kind: "Cluster", metadata: { name: "c1" }, spec };
+    expect(await api.call("POST", "/v1/apply", { documents: [document] })).toMatchObject({ status: 200 });
+    return api.takeMessages().filter(({ to: queue }) => queue === "apply");
+  };
+  const reachable = async () => (await table.get(keys.cluster("c1")))?.status.conditions[0];
+  const home = { zone: homeOf("spoke"), connector: await connectorIn("home") };
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
+  await apply("gone");
+  for (let tries = 0; tries < 8; tries++) {
+    await worker.world.work(home);
+    worker.world.aheadMs += 301_000;
+  }
+  await worker.world.work(home);
+  expect(await reachable()).toMatchObject({ reason: "ZoneNotFound", message: expect.stringContaining(": gone;") });
+  const waiting = await worker.world.observedOf("web");
+  expect(Date.parse(waiting.nextAt ?? "") - Date.parse(waiting.at)).toBe(300_000);
+
+  // Another wrong zone has the same reason, and its own message.
+  expect(await apply("lost")).toEqual([{ to: "apply", cluster: "c1" }]);
+  await worker.world.work(home);
+  expect(await reachable()).toMatchObject({ reason: "ZoneNotFound", message: expect.stringContaining(": lost;") });
+
+  // The right zone, and an address at which nothing listens.
+  const [nowhere] = await Promise.all([closedPort(), apply("spoke")]);
+  expect(await apply("spoke", `https://127.0.0.1:${nowhere}`)).toEqual([]);
+  const spoke = { zone: { own: "spoke", others: [] }, connector: await connectorIn("spoke") };
+  const dueBefore = (await worker.world.sync("web"))?.dueKey ?? "";
+  expect(dueAtOf(dueBefore) <= worker.world.clock.now().toISOString()).toBe(true);
+  await worker.world.work(spoke);
+  expect(await reachable()).toMatchObject({ status: "False", message: expect.stringContaining(String(nowhere)) });
+
+  sender.take();
+  expect(await apply("spoke")).toEqual([{ to: "apply", cluster: "c1" }]);
+  await worker.world.work(spoke);
+  expect(await reachable()).toMatchObject({ status: "True" });
+  // The planner gives it its next turn.
+  expect(await worker.world.phase("web")).toBe("Reachable");
+  expect(sender.take()).toContainEqual(expect.objectContaining({ to: "report" }));
+});
+
+/** A port at which nothing listens any more. */
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}

@@ -1,7 +1,11 @@
 /** A discovered cluster is reached from the zone of its VPC, unless somebody wrote another one. */
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { arnOf, type DiscoveryWorld, discoveryDocument, startDiscoveryWorld } from "#test/support/discovery-world.ts";
+import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const account = "444455556666";
 const [inSpoke, inFixed, elsewhere] = ["vpc-0a1b2c3d4e5f60718", "vpc-1a1b2c3d4e5f60718", "vpc-2a1b2c3d4e5f60718"];
@@ -122,6 +126,25 @@ test("a cluster that a version without zones described is asked about once when 
   world.pass(6);
   await world.scan("apps", { zonesOfVpcs: new Map([[inSpoke, "spoke"]]) });
   expect(world.operations().filter((each) => each === "eks DescribeCluster")).toHaveLength(0);
+});
+
+test("a scan that puts a cluster into another zone makes the Syncs due that wait for it, and those of no other cluster", async () => {
+  await discoverBy({ role, zonesByVpc: { [inSpoke]: "fixed", [inFixed]: "fixed" } });
+  await world.scan("apps");
+  const waits = (cluster: string): SyncRow => {
+    const row = syncRow(cluster, "shop.web", { phase: "Unreachable" });
+    const nextAt = later(world.now(), 300);
+    return due({ ...row, observed: { ...(row.observed as Observed), nextAt } }, nextAt);
+  };
+  await world.table.write([{ put: waits("a") }, { put: waits("b") }]);
+  const dueOf = async (cluster: string) => {
+    const row = await world.table.get(keys.sync(cluster, "payments", "shop.web"));
+    return dueAtOf(row?.dueKey ?? "");
+  };
+  await discoverBy({ role, zonesByVpc: { [inSpoke]: "spoke", [inFixed]: "fixed" } });
+  await world.scan("apps");
+  expect(await zones()).toEqual(["spoke", "fixed", undefined]);
+  expect([await dueOf("a"), await dueOf("b")]).toEqual([world.now().toISOString(), later(world.now(), 300)]);
 });
 
 test("the zone that people write for a cluster goes before the one of its VPC", async () => {

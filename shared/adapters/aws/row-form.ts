@@ -4,7 +4,7 @@ import { deflateSync, inflateSync } from "node:zlib";
 import { StarlingError } from "#shared/base/errors.ts";
 import { canonicalJson, parseJson } from "#shared/base/json.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
-import { rowTypeOf } from "#shared/fleet/rows/keys.ts";
+import { isNamedByKey, rowTypeOf } from "#shared/fleet/rows/keys.ts";
 import {
   keyText,
   type NewerRow,
@@ -100,9 +100,9 @@ function units(bytes: number): number {
 }
 
 /**
- * The row, unless a newer version of Starling wrote it, or its type does not fit its key. Guessing its meaning could
- * undo its changes. A caller that can continue without such rows requests them as `NewerRow`. Nothing else is checked,
- * because nobody else writes here and rows can be large.
+ * The row, unless a newer version of Starling wrote it, or its type or its names do not fit its key. Guessing its meaning
+ * could undo its changes. A caller that can continue without such rows requests them as `NewerRow`. Nothing else is
+ * checked, because nobody else writes here and rows can be large.
  */
 export function readableRow<Type extends RowType, Kept extends Newer = undefined>(
   item: object,
@@ -114,7 +114,7 @@ export function readableRow<Type extends RowType, Kept extends Newer = undefined
   const isOfNewer = typeof schema === "number" && schema > newestRowSchema;
   const isAsExpected = expected === undefined || (type === expected && typeof schema === "number");
   const unpacked = isAsExpected && !isOfNewer ? unpackedOrNone(item) : undefined;
-  if (unpacked !== undefined) return unpacked as RowRead<Type, Kept>;
+  if (unpacked !== undefined && isNamedByKey(key, unpacked)) return unpacked as RowRead<Type, Kept>;
   const row: NewerRow = { ...key, type: "Newer", schema: Number(schema ?? 0), version: 0 };
   if (newer === "kept") return row as RowRead<Type, Kept>;
   const code = isOfNewer ? "NewerRow" : "UnexpectedRow";

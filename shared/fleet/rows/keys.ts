@@ -91,6 +91,18 @@ export function rowTypeOf(key: RowKey): string | undefined {
   return formsByHead.get(pk[0])?.find((form) => form.fits(pk, sk))?.type;
 }
 
+/**
+ * Whether the names in a row below a cluster are those of its key. Roles of zones may write these partitions, each for its own
+ * clusters, and the names decide which cluster is reached, by which external id.
+ */
+export function isNamedByKey(key: RowKey, row: object): boolean {
+  const cluster = forms.cluster.parse(key);
+  const names = cluster === undefined ? forms.sync.parse(key) : { name: cluster.cluster };
+  return Object.entries(names ?? {}).every(([field, name]) =>
+    [undefined, name].includes(row[field as keyof typeof row]),
+  );
+}
+
 const objects: { readonly [Kind in ObjectKind]: ObjectForm<Kind> } = forms;
 
 /** The partitions that policies grant; the table has no others. */

@@ -147,6 +147,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       ["has another type", { type: "Fleet", schema: rowSchema }],
       ["has no type", { schema: rowSchema }],
       ["has no schema", { type: "Cluster" }],
+      ["has the name of another cluster", { type: "Cluster", schema: rowSchema, name: "prod-1" }],
       ["has bytes that cannot be unpacked", { type: "Cluster", schema: rowSchema, packed1: new Uint8Array([1, 2, 3]) }],
     ])(
       "a row that %s, unlike the rows of its key, is refused, or kept as unreadable for callers that want it",
@@ -165,6 +166,18 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       },
     );
   });
+
+  test.each(["cluster", "namespace", "name"])(
+    "a Sync on a cluster with another %s than its key is refused",
+    async (field) => {
+      const key = keys.sync(pk, "shop", "web");
+      const named = { type: "SyncOnCluster", cluster: pk, namespace: "shop", name: "web" };
+      await table.write([{ put: row(key.pk, key.sk, named) }]);
+      expect(await table.get(key)).toMatchObject(named);
+      await table.write([{ put: row(key.pk, key.sk, { ...named, [field]: "other" }) }]);
+      await expect(table.get(key)).rejects.toMatchObject({ code: "UnexpectedRow" });
+    },
+  );
 
   describe("a transaction", () => {
     beforeEach(async () => {

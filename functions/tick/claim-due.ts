@@ -1,6 +1,6 @@
 import { allPages } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
-import { isConflict } from "#shared/base/errors.ts";
+import { errorCode, errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
 import { dueAttributes, dueShard, dueShardCount, lateSeconds, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
@@ -103,7 +103,7 @@ async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Prom
       const row = known.get(keyText(entry.key));
       // Its alarms are read each minute, whatever they tell.
       const sent = isStageRun(entry.key) ? 0 : row?.dispatches;
-      const late = await claim(entry, { dispatches: sent ?? 0, ports });
+      const late = await claim(entry, { dispatches: Number(sent ?? 0) || 0, ports });
       if (late === undefined) return [];
       return [{ key: entry.key, late, source: row?.type === "Source" ? row : undefined }];
     });
@@ -119,8 +119,9 @@ function reportNewer(newer: readonly NewerRow[], { log, metrics }: TickPorts): v
 }
 
 /**
- * The watchdog grows with the dispatches that had no effect.
- * @returns how late the row is, in seconds; undefined when another tick was faster.
+ * The watchdog grows with the dispatches that had no effect. A row that cannot be updated stays due, and keeps no other row
+ * waiting: the roles of zones may write rows of their clusters that nothing else would write.
+ * @returns how late the row is, in seconds; undefined when another tick was faster, or when the row cannot be updated.
  */
 async function claim(
   entry: IndexEntry,
@@ -135,11 +136,25 @@ async function claim(
       add: { dispatches: 1 },
       when: [{ attribute: "dueKey", equals: entry.sort }],
     });
-    return lateSeconds(now, entry.sort);
+    return lateSeconds(now, entry.sort) || 0;
   } catch (error) {
     if (isConflict(error)) return undefined;
-    throw error;
+    if (!isOfRow(error)) throw error;
+    const row = keyText(entry.key);
+    ports.metrics.count("NewerRows", 1);
+    ports.log.error("left a due row that cannot be updated", {
+      row,
+      code: errorCode(error),
+      error: errorMessage(error),
+    });
+    return undefined;
   }
+}
+
+/** Whether DynamoDB refuses to update this row, because of its size or the type of an attribute. */
+function isOfRow(error: unknown): boolean {
+  if (error instanceof StarlingError) return error.code === "RowTooLarge";
+  return error instanceof Error && error.name === "ValidationException";
 }
 
 function isStageRun(key: RowKey): key is RowKeyOf<"StageRun"> {

@@ -54,6 +54,8 @@ export function rowClients(options?: ClientOptions<keyof RowClients>, scope?: Cl
   return {
     dynamo: DynamoDBDocumentClient.from(new DynamoDBClient({ ...clientConfig("dynamo", options), ...scope }), {
       marshallOptions: { removeUndefinedValues: true },
+      // Nobody writes larger numbers than JavaScript has, and one in one row must not keep the others from being read.
+      unmarshallOptions: { wrapNumbers: Number },
     }),
     sqs: new SQSClient({ ...clientConfig("sqs", options), ...scope }),
   };

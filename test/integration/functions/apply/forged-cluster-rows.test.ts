@@ -3,15 +3,18 @@
  * external id, by which the role of a cluster knows the Cluster, follows from the name.
  */
 
+import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { CreateQueueCommand } from "@aws-sdk/client-sqs";
 import { PutCommand } from "@aws-sdk/lib-dynamodb";
 import { expect, test } from "vitest";
 import { wireApply } from "#functions/apply/wire.ts";
+import { claimDue } from "#functions/tick/claim-due.ts";
 import { createBucket, createTable } from "#local/aws/services/create-resources.ts";
 import { only } from "#local/machine/deployment.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { dueAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { clusterClients } from "#shared/lambda/cluster-clients.ts";
@@ -19,6 +22,8 @@ import { clusterRow } from "#test/support/cluster-row.ts";
 import { applyArn, installation, spokeCluster, startEksWorld } from "#test/support/eks-world.ts";
 import { startEmulatedClients } from "#test/support/emulated-clients.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { silentLog } from "#test/support/planner-world.ts";
 
 const eks = forEachTest(startEksWorld);
 const emulated = forEachTest(() => startEmulatedClients({ seed: 7 }));
@@ -85,4 +90,38 @@ test("a row below another cluster that calls itself c1 opens nothing: STS and EK
   const answer = await checked("eu-1");
   expect(eks.operations()).toEqual([]);
   expect(answer).toMatchObject({ links: [{ link: "cluster", state: "broken" }] });
+});
+
+test("a number that JavaScript does not have, in one row, keeps no other row from being read", async () => {
+  await store({});
+  const { dynamo } = emulated.aws;
+  const odd = keys.cluster("eu-1");
+  const item = { type: "Cluster", schema: rowSchema, name: "eu-1", generation: 1 };
+  await dynamo.send(new PutCommand({ TableName: "rows", Item: { ...odd, ...item } }));
+  await dynamo.send(
+    new UpdateItemCommand({
+      ...{ TableName: "rows", Key: { pk: { S: odd.pk }, sk: { S: odd.sk } } },
+      ...{
+        UpdateExpression: "SET generation = :g",
+        ExpressionAttributeValues: { ":g": { N: "12345678901234567890.5" } },
+      },
+    }),
+  );
+  const rows = await new DynamoTable(dynamo, "rows").getMany([odd, keys.cluster("c1")]);
+  expect(rows.map(({ name }) => name).sort()).toEqual(["c1", "eu-1"]);
+});
+
+test("a due row that DynamoDB does not update keeps no other row waiting", async () => {
+  const now = new Date("2026-11-20T09:00:00.000Z");
+  const timer = { ...dueAttributes(keys.cluster("c1"), "2026-11-20T08:59:00.000Z") };
+  await store(timer);
+  const odd = { ...keys.cluster("eu-1"), type: "Cluster", schema: rowSchema, name: "eu-1", dispatches: "x" };
+  await emulated.aws.dynamo.send(
+    new PutCommand({ TableName: "rows", Item: { ...odd, ...timer, dueKey: "2026-11-20T08:00:00.000Z#odd" } }),
+  );
+  const sender = new MemorySender();
+  const metrics = { count() {}, seconds() {} };
+  const table = new DynamoTable(emulated.aws.dynamo, "rows");
+  await claimDue({ table, sender, clock: { now: () => now }, log: silentLog, metrics });
+  expect(sender.take()).toEqual([{ to: "apply", cluster: "c1" }]);
 });

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { claimDue } from "#functions/tick/claim-due.ts";
+import { StarlingError } from "#shared/base/errors.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, rowTypeOf } from "#shared/fleet/rows/keys.ts";
@@ -85,6 +86,30 @@ describe("a tick over the rows that are due", () => {
     now = new Date(later(at, 1));
     expect(await tick()).toBe(1);
     expect(sender.take()).toEqual([{ to: "rollout", owner }]);
+  });
+
+  test.each([
+    ["has a count of messages that is no number", { dispatches: "x" as unknown as number }],
+    ["has a time that is none", { dueKey: "!" }],
+    ["cannot be updated, because it is too large", {}],
+  ])("a row that %s keeps no other row waiting", async (_what, more) => {
+    const odd = keys.sync("c1", "shop", "odd");
+    // The first of its shard.
+    await due(odd, -3600, { dueShard: "DUE#03", ...more });
+    for (let index = 0; index < 30; index++)
+      await due(keys.sync(`c2-${index}`, "shop", "web"), -1, { dueShard: "DUE#03" });
+    const refusing: Table = {
+      ...lagging(table, table),
+      update: (write) =>
+        write.update.sk === odd.sk
+          ? Promise.reject(new StarlingError("too large", { code: "RowTooLarge", retry: "permanent" }))
+          : table.update(write),
+    };
+    await tick(refusing);
+    const woken = sender.take().flatMap((message) => (message.to === "apply" ? [message.cluster] : []));
+    expect(woken.filter((cluster) => cluster !== "c1")).toHaveLength(30);
+    expect(lags.every((lag) => Number.isFinite(lag))).toBe(true);
+    expect(counted).toEqual({ NewerRows: 1 });
   });
 
   test("a tick that finds no row that is due sends nothing", async () => {

@@ -5,6 +5,7 @@ import { readGitCa } from "#infra/git-ca.ts";
 import { refuseResolveZone } from "#infra/resolve-zone.ts";
 import {
   homeForm,
+  homeProblem,
   homeSchema,
   refuseSharedRole,
   refuseTooManyClusters,
@@ -334,6 +335,7 @@ function refuseForeignGrant(settings: Settings): Settings {
 function wrongValue(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
   const name = String(issue.path[0]);
   if (name === "zones") return zoneProblem(issue, { given: given.zones, shown });
+  if (name === "home") return homeProblem(issue, { given: given.home, shown });
   const desired = settingRows.get(settingsSchema.shape[name as keyof Settings])?.desired;
   const why = issue.code === "custom" && issue.params?.reported === true ? `, and ${issue.message}` : "";
   return `setting ${name} is ${shown(given[name])}${why}; expected ${desired}`;

@@ -1,4 +1,5 @@
 /** The setting `zones`: the places besides `home` from which clusters are reached. */
+import { isIPv4 } from "node:net";
 import { Token } from "aws-cdk-lib";
 import * as z from "zod";
 import { nearestName } from "#shared/base/nearest-name.ts";
@@ -31,7 +32,7 @@ const idsOf = (kind: string, { what, most }: { readonly what: string; readonly m
 };
 
 const range =
-  "an IPv4 range from /16 to /24 that begins at its first address, such as 10.250.0.0/24 (the default), or no value";
+  "an IPv4 range from /16 to /24 that a network may have and that begins at its first address, such as 10.250.0.0/24 (the default), or no value";
 const gateways = "1 or 2, or no value (1)";
 const clusterCount = "a whole number of clusters from 1 to 999999, or no value (a fair share of setting clusters)";
 const newNetworkForm = 'an object such as {"cidr": "10.250.0.0/24", "natGateways": 1}, or {}';
@@ -112,7 +113,7 @@ const zone = z
     if (isRemote && clusterNames === undefined)
       refuse(
         ["clusterNames"],
-        `is missing beside account or region; add ${namesForm}: the zone may read and write what belongs to these clusters only`,
+        `is missing beside account or region, because such a zone may read and write what belongs to some clusters only; add ${namesForm}`,
       );
     for (const [field, value] of Object.entries({ concurrency, alarmTopicArn }))
       if (!isRemote && value !== undefined)
@@ -142,50 +143,51 @@ const zone = z
 const mostZones = 10;
 const listForm = `a list of at most ${mostZones} zones as JSON, each ${zoneForm}`;
 
-const zoneList = z
-  .array(zone, listForm)
-  .max(mostZones, listForm)
-  .superRefine((zones, context) => {
-    const vpcs = zones.flatMap((each) => each.vpcs ?? []);
-    if (vpcs.length > mostVpcs)
-      context.addIssue({
-        code: "custom",
-        message: `has ${vpcs.length} VPCs, and at most ${mostVpcs} fit into all zones together; name the others in spec.access.zonesByVpc of ClusterDiscoveries`,
-        params: { whole: true },
-      });
-    for (const [index, { name, subnets, securityGroups, role, vpcs: own = [] }] of zones.entries()) {
-      const before = zones.slice(0, index);
-      const refuse = (field: string, message: string) =>
-        context.addIssue({ code: "custom", path: [index, field], message, params: { whole: true } });
-      // The outputs of the stack are named after zones, without dashes.
-      const [namesake] = before.filter((each) => each.name.replaceAll("-", "") === name.replaceAll("-", ""));
-      if (namesake?.name === name) refuse("name", `is ${name} twice; give each zone a name of its own`);
-      else if (namesake !== undefined)
-        refuse("name", `is ${name}, and differs from ${namesake.name} by dashes only; choose another name`);
-      for (const vpc of own) {
-        const other = before.find((each) => each.vpcs?.includes(vpc));
-        if (other !== undefined)
-          refuse(
-            "vpcs",
-            `has ${vpc}, which zone ${other.name} has, too; leave it to the zone that reaches its clusters`,
-          );
-      }
-      const sharer = role === undefined ? undefined : before.find((each) => each.role === role);
-      if (sharer !== undefined)
-        refuse(
-          "role",
-          `is ${role}, which zone ${sharer.name} has, too; give each zone a role of its own, because the roles of clusters trust one zone by it`,
-        );
-      const [twin] = before.filter(
-        (each) => sameSet(each.subnets, subnets) && sameSet(each.securityGroups, securityGroups),
-      );
-      if (subnets !== undefined && twin !== undefined)
-        refuse(
-          "subnets",
-          `and securityGroups are those of zone ${twin.name}, so that both zones reach the same clusters; leave one zone out`,
-        );
+const zoneList = z.array(zone, listForm).superRefine((zones, context) => {
+  if (zones.length > mostZones)
+    context.addIssue({
+      code: "custom",
+      message: `has ${zones.length} zones, and at most ${mostZones} fit into the control stack; leave some out, or let one zone reach more clusters`,
+      params: { whole: true },
+    });
+  const vpcs = zones.flatMap((each) => each.vpcs ?? []);
+  if (vpcs.length > mostVpcs)
+    context.addIssue({
+      code: "custom",
+      message: `has ${vpcs.length} VPCs, and at most ${mostVpcs} fit into all zones together; name the others in spec.access.zonesByVpc of ClusterDiscoveries`,
+      params: { whole: true },
+    });
+  for (const [index, { name, subnets, securityGroups, role, vpcs: own = [] }] of zones.entries()) {
+    const before = zones.slice(0, index);
+    const refuse = (field: string, message: string) =>
+      context.addIssue({ code: "custom", path: [index, field], message, params: { whole: true } });
+    // The outputs of the stack are named after zones, without dashes.
+    const [namesake] = before.filter((each) => each.name.replaceAll("-", "") === name.replaceAll("-", ""));
+    if (namesake?.name === name)
+      refuse("name", `is ${name}, which zones[${zones.indexOf(namesake)}] has, too; give each zone a name of its own`);
+    else if (namesake !== undefined)
+      refuse("name", `is ${name}, and differs from ${namesake.name} by dashes only; choose another name`);
+    for (const vpc of own) {
+      const other = before.find((each) => each.vpcs?.includes(vpc));
+      if (other !== undefined)
+        refuse("vpcs", `has ${vpc}, which zone ${other.name} has, too; leave it to the zone that reaches its clusters`);
     }
-  });
+    const sharer = role === undefined ? undefined : before.find((each) => each.role === role);
+    if (sharer !== undefined)
+      refuse(
+        "role",
+        `is ${role}, which zone ${sharer.name} has, too; give each zone a role of its own, because the roles of clusters trust one zone by it`,
+      );
+    const [twin] = before.filter(
+      (each) => each.name !== name && sameSet(each.subnets, subnets) && sameSet(each.securityGroups, securityGroups),
+    );
+    if (subnets !== undefined && twin !== undefined)
+      refuse(
+        "subnets",
+        `are those of zone ${twin.name}, with the same securityGroups, so that both zones reach the same clusters; leave one zone out`,
+      );
+  }
+});
 
 /** The value of cdk.json or of props, or its JSON from the command line. */
 export const zonesSchema = z
@@ -211,12 +213,15 @@ export function isElsewhere({ account, region }: Pick<ZoneSetting, "account" | "
 const homeForm =
   'an object such as {"account": "111122223333", "region": "eu-central-1", "table": "starling-state-Table…", "bucket": "starling-state-blobs…"}: where Starling is, and the outputs TableName and BlobsName of its state stack';
 
+const tableForm = "the name of the table of Starling, output TableName of the state stack";
+const bucketForm = "the name of the bucket of Starling, output BlobsName of the state stack";
+
 const homeObject = z.strictObject(
   {
     account: account,
     region: region,
-    table: z.string().regex(/^[\w.-]{3,255}$/),
-    bucket: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/),
+    table: z.string(tableForm).regex(/^[\w.-]{3,255}$/, tableForm),
+    bucket: z.string(bucketForm).regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, bucketForm),
   },
   homeForm,
 );
@@ -228,6 +233,21 @@ export const homeSchema = z
   .pipe(homeObject);
 
 export { homeForm };
+
+/** The text of a problem of the setting `home`: the field, its value and the remedy. @param shown - writes a value. */
+export function homeProblem(
+  issue: z.core.$ZodIssue,
+  { given, shown }: { readonly given: unknown; readonly shown: (value: unknown) => string },
+): string {
+  if (issue.code === "unrecognized_keys") {
+    const names = Object.keys(homeObject.shape);
+    return issue.keys.map((key) => `setting home has no field ${key}; ${fieldRemedy(key, names)}`).join("\n");
+  }
+  const [, field] = issue.path;
+  if (field === undefined) return `setting home is ${shown(given)}; expected ${homeForm}`;
+  const object = (typeof given === "string" ? parsed(given) : given) as Record<PropertyKey, unknown>;
+  return `setting home.${String(field)} ${stateOf(object[field], shown)}; expected ${issue.message}`;
+}
 
 /** The knowledge of a zone elsewhere about the installation: its account and region, its table and its bucket. */
 export type HomeSetting = z.output<typeof homeObject>;
@@ -304,8 +324,11 @@ export function zoneProblem(
     return `setting zones is ${shown(given)}, which ${issue.message}; expected ${listForm}`;
   if (issue.code === "custom" && issue.params?.whole === true) return `${place} ${issue.message}`;
   const value = issue.path.slice(1).reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown>)?.[key], list);
-  const state = value === undefined ? "is missing" : `is ${shown(value)}`;
-  return `${place} ${state}; expected ${issue.message}`;
+  return `${place} ${stateOf(value, shown)}; expected ${issue.message}`;
+}
+
+function stateOf(value: unknown, shown: (value: unknown) => string): string {
+  return value === undefined ? "is missing" : `is ${shown(value)}`;
 }
 
 /** @throws Error when the zones reach more clusters than the fleet has. */
@@ -350,9 +373,12 @@ function unknownField(
   { issue, place }: { readonly issue: z.core.$ZodIssue; readonly place: string },
 ): string {
   const names = Object.keys((issue.path.length > 2 ? newNetwork : zone).shape);
+  return `${place} has no field ${key}; ${fieldRemedy(key, names)}`;
+}
+
+function fieldRemedy(key: string, names: readonly string[]): string {
   const nearest = nearestName(key, names);
-  const remedy = nearest === undefined ? `the fields are ${names.join(", ")}` : `did you mean ${nearest}?`;
-  return `${place} has no field ${key}; ${remedy}`;
+  return nearest === undefined ? `the fields are ${names.join(", ")}` : `did you mean ${nearest}?`;
 }
 
 function parsed(text: string): unknown {
@@ -374,9 +400,10 @@ function isRole(text: string): boolean {
 /** Whether the text is a range that EC2 takes for a VPC of a zone. */
 function isRange(text: string): boolean {
   const [, address = "", bits = ""] = /^(\d{1,3}(?:\.\d{1,3}){3})\/(1[6-9]|2[0-4])$/.exec(text) ?? [];
-  if (address === "") return false;
+  if (!isIPv4(address)) return false;
   const bytes = address.split(".").map(Number);
-  if (bytes.some((byte) => byte > 255)) return false;
+  const [first = 0, second] = bytes;
+  if ([0, 127].includes(first) || first >= 224 || (first === 169 && second === 254)) return false;
   const number = bytes.reduce((sum, byte) => sum * 256 + byte, 0);
   return number % 2 ** (32 - Number(bits)) === 0;
 }

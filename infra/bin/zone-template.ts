@@ -7,7 +7,13 @@ import { zipOf } from "#infra/zone-template/zip.ts";
 import { zoneTemplate } from "#infra/zone-template/zone-template.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
 
-const folder = process.argv[2] ?? join("cdk.out", "zone");
+const usage = "npm run zone-template, or npm run zone-template -- FOLDER; the settings are parameters of the template";
+const [folder = join("cdk.out", "zone"), ...others] = process.argv.slice(2);
+const wrong = folder.startsWith("-") || folder === "" ? folder : others[0];
+if (wrong !== undefined) {
+  console.error(`error: "${wrong}" is no folder for the template; expected at most one folder\n  next: ${usage}`);
+  process.exit(2);
+}
 const outdir = mkdtempSync(join(tmpdir(), "starling-zone-template-"));
 try {
   const { template, code } = zoneTemplate({ outdir, bundles: true });

@@ -53,7 +53,7 @@ export function zoneTemplate({
 function fill(stack: Stack): void {
   const text = (id: string, description: string, more: { default?: string; allowedPattern?: string } = {}) =>
     new CfnParameter(stack, id, { type: "String", description, ...more }).valueAsString;
-  const list = (id: string, description: string, more: { default?: string } = {}) =>
+  const list = (id: string, description: string, more: { default?: string; allowedPattern?: string } = {}) =>
     new CfnParameter(stack, id, { type: "CommaDelimitedList", description, ...more }).valueAsList;
   const count = (id: string, description: string) =>
     new CfnParameter(stack, id, { type: "Number", description, default: 2, minValue: 2, maxValue: 1000 }).valueAsNumber;
@@ -71,13 +71,22 @@ function fill(stack: Stack): void {
     table: text("Table", "Output TableName of the state stack"),
     bucket: text("Bucket", "Output BlobsName of the state stack"),
   };
-  const clusterNames = list("ClusterNames", "Patterns of the names of Clusters, as in setting zones");
+  // CloudFormation compares each value of a list with the pattern.
+  const clusterNames = list("ClusterNames", "Patterns of the names of Clusters, as in setting zones", {
+    allowedPattern: "^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$",
+  });
   const codeIn = {
     bucket: text("CodeBucket", "Bucket with the code, in the region of this stack"),
     key: text("CodeKey", "Key of the zip with the code in this bucket"),
   };
-  const subnetIds = list("SubnetIds", "Subnets of the workers; empty: outside of every VPC", { default: "" });
-  const securityGroupIds = list("SecurityGroupIds", "Security groups of the workers in these subnets", { default: "" });
+  const subnetIds = list("SubnetIds", "Subnets of the workers; empty: outside of every VPC", {
+    default: "",
+    allowedPattern: "^(subnet-[0-9a-f]{8,17})?$",
+  });
+  const securityGroupIds = list("SecurityGroupIds", "Security groups of the workers in these subnets", {
+    default: "",
+    allowedPattern: "^(sg-[0-9a-f]{8,17})?$",
+  });
   const bounds = {
     apply: count("ApplyConcurrency", "How many clusters are worked on at once"),
     applySlow: count("ApplySlowConcurrency", "How many slow clusters are worked on at once besides those"),

@@ -162,7 +162,7 @@ describe("a zone elsewhere that is wrong is refused with its name, the field, th
     [
       "no patterns",
       { clusterNames: undefined },
-      `${field("clusterNames")} is missing beside account or region; add a list of 1`,
+      `${field("clusterNames")} is missing beside account or region, because such a zone may read and`,
     ],
     [
       "an empty list of patterns",
@@ -246,7 +246,37 @@ describe("a zone elsewhere that is wrong is refused with its name, the field, th
       { home: "eu-central-1", zones: [spoke] },
       'setting home is "eu-central-1"; expected an',
     ],
-    ["with a setting home without a table", { home: { ...home, table: undefined } }, "expected an object such as {"],
+    ["without a table", { home: { ...home, table: undefined } }, "setting home.table is missing; expected the name"],
+    [
+      "with a number as account of home",
+      { home: { ...home, account: 111122223333 } },
+      "setting home.account is 111122223333; expected an account id of 12 digits as a text",
+    ],
+    [
+      "with the ARN of the table as JSON",
+      { home: JSON.stringify({ ...home, table: "arn:aws:dynamodb:eu-central-1:111122223333:table/starling" }) },
+      'setting home.table is "arn:aws:dynamodb:eu-central-1:111122223333:table/starling"; expected the name of the',
+    ],
+    [
+      "with a bucket that no bucket can be",
+      { home: { ...home, bucket: "Blobs" } },
+      'setting home.bucket is "Blobs"; expected the name of the bucket of Starling, output BlobsName of the state',
+    ],
+    [
+      "with a region of home",
+      { home: { ...home, region: "eu" } },
+      'setting home.region is "eu"; expected a region, such',
+    ],
+    [
+      "with a misspelt field",
+      { home: { ...home, tabel: "x" } },
+      "setting home has no field tabel; did you mean table?",
+    ],
+    [
+      "with JSON that ends too early",
+      { home: '{"account":' },
+      String.raw`setting home is "{\"account\":"; expected an object such`,
+    ],
     [
       "with another table than the functions have",
       { home, table: "restored", zones: [spoke] },
@@ -265,7 +295,7 @@ describe("a zone elsewhere that is wrong is refused with its name, the field, th
     [
       "twice by one name",
       { home, zones: [spoke, spoke] },
-      "setting zones[1].name of zone spoke is spoke twice; give each zone",
+      "setting zones[1].name of zone spoke is spoke, which zones[0] has, too; give each zone",
     ],
     [
       "with a quota of its own in the account of the installation",
@@ -287,7 +317,7 @@ describe("a zone elsewhere that is wrong is refused with its name, the field, th
 describe("a zone that is wrong is refused with its name, the field, the value and what to write", () => {
   const fixed = { name: "fixed", vpc: {} };
   const spoke = { name: "spoke", subnets: ["subnet-0a1b2c3d4e5f60718"], securityGroups: ["sg-0a1b2c3d4e5f60718"] };
-  const range = "expected an IPv4 range from /16 to /24 that begins at its first address, such as 10.250.0.0/24";
+  const range = "expected an IPv4 range from /16 to /24 that a network may have and that begins at its first address";
 
   test.each<[string, unknown, string]>([
     ["a text that is no JSON", "fixed", 'setting zones is "fixed", which is no JSON ('],
@@ -345,6 +375,18 @@ describe("a zone that is wrong is refused with its name, the field, the value an
       [{ name: "fixed", vpc: { cidr: "10.250.0.128/24" } }],
       `setting zones[0].vpc.cidr of zone fixed is "10.250.0.128/24"; ${range}`,
     ],
+    ...["127.0.0.0/24", "169.254.0.0/24", "0.0.0.0/16", "224.0.0.0/16", "010.250.0.0/24"].map(
+      (cidr): [string, unknown, string] => [
+        `the range ${cidr}`,
+        [{ ...fixed, vpc: { cidr } }],
+        `setting zones[0].vpc.cidr of zone fixed is "${cidr}"; ${range}`,
+      ],
+    ),
+    [
+      "eleven zones",
+      Array.from({ length: 11 }, (_, index) => ({ ...fixed, name: `z${index}` })),
+      "setting zones has 11 zones, and at most 10 fit into the control stack; leave some out, or let one zone reach more",
+    ],
     [
       "too many gateways",
       [{ name: "fixed", vpc: { natGateways: 3 } }],
@@ -370,7 +412,11 @@ describe("a zone that is wrong is refused with its name, the field, the value an
       [{ name: "fixed", vpc: { colour: "red" } }],
       "setting zones[0].vpc of zone fixed has no field colour; the fields are cidr, natGateways",
     ],
-    ["one name twice", [fixed, fixed], "setting zones[1].name of zone fixed is fixed twice; give each zone a name of"],
+    [
+      "one name twice",
+      [fixed, fixed],
+      "setting zones[1].name of zone fixed is fixed, which zones[0] has, too; give each zone a name of",
+    ],
     [
       "two names that differ by a dash",
       [fixed, { name: "fi-xed", vpc: {} }],
@@ -379,7 +425,7 @@ describe("a zone that is wrong is refused with its name, the field, the value an
     [
       "one network under two names",
       [spoke, { ...spoke, name: "other" }],
-      "setting zones[1].subnets of zone other and securityGroups are those of zone spoke, so that both zones reach",
+      "setting zones[1].subnets of zone other are those of zone spoke, with the same securityGroups, so that both",
     ],
     [
       "a VPC that is no id",

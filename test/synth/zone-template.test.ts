@@ -1,7 +1,8 @@
 /** The template of a zone for StackSets makes what the CDK makes, and needs no bootstrap. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, describe, expect, test } from "vitest";
 import { openPromise } from "yauzl";
@@ -87,6 +88,18 @@ function resourcesOf({ Resources, Conditions = {} }: Template & { readonly Condi
     .sort();
 }
 
+test.each([
+  [["--help"], "--help"],
+  [["a", "b"], "b"],
+])("npm run zone-template with %j writes nothing", (given, wrong) => {
+  const ran = spawnSync(process.execPath, [resolve("infra/bin/zone-template.ts"), ...given], {
+    encoding: "utf8",
+    cwd: outdir,
+  });
+  expect(ran).toMatchObject({ status: 2, stderr: expect.stringContaining(`error: "${wrong}" is no folder`) });
+  expect(readdirSync(outdir)).not.toContain(given[0]);
+});
+
 describe("the template of a zone", () => {
   test("AWS accepts every property of the template, and every reference has a target", () => {
     expect(templateFaults({ "starling-zone": template })).toEqual([]);
@@ -96,6 +109,19 @@ describe("the template of a zone", () => {
     expect(JSON.stringify(template)).not.toMatch(/cdk-hnb659fds|BootstrapVersion|AssetParameters/);
     const code = Object.values(template.Resources).flatMap(({ Properties = {} }) => Properties.Code ?? []);
     expect(code).toEqual([{ S3Bucket: { Ref: "CodeBucket" }, S3Key: { Ref: "CodeKey" } }]);
+  });
+
+  test.each([
+    ["ClusterNames", ["eu-*", "*", "none", "prod-eu-1"], ["EU-*", "eu_1", "-eu", "eu.1", ""]],
+    ["SubnetIds", ["subnet-0a1b2c3d4e5f60718", ""], ["vpc-0a1b2c3d4e5f60718", "subnet-1", "spoke"]],
+    ["SecurityGroupIds", ["sg-0a1b2c3d4e5f60718", ""], ["subnet-0a1b2c3d4e5f60718", "sg-1"]],
+  ])("each value of parameter %s is as in the settings", (name, right, wrong) => {
+    const { Parameters = {} } = template as {
+      readonly Parameters?: Record<string, { readonly AllowedPattern?: string }>;
+    };
+    const { AllowedPattern = "" } = Parameters[name] ?? {};
+    const taken = [...right, ...wrong].filter((value) => new RegExp(AllowedPattern).test(value));
+    expect(taken).toEqual(right);
   });
 
   test("with the values of a zone, the template makes what the CDK makes for the zone", async () => {

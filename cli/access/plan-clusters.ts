@@ -43,7 +43,7 @@ export function planClusters(
   options: ClusterPlanOptions,
 ): readonly PlannedCluster[] {
   const problem = checkNameTemplate(options.name);
-  if (problem !== undefined) throw usageFailure(`--name is ${problem}`, shorter);
+  if (problem !== undefined) throw usageFailure(`--name ${problem}`, shorter);
   const problems: string[] = [];
   const planned = clusters.flatMap((eks): readonly PlannedCluster[] => {
     const named = clusterNameOf(options.name, eks);
@@ -51,9 +51,14 @@ export function planClusters(
     return named.ok ? [plan(named.name, eks, options)] : [];
   });
   problems.push(...collisions(planned, options.known), ...longRoles(planned));
-  if (problems.length === 0) return planned;
-  const message = `${problems.length} of ${clusters.length} clusters cannot be added; nothing was written`;
-  throw new CliFailure(message, { exit: "wrongInput", lines: problems, next: shorter });
+  const renamed = registeredElsewhere(planned, options.known);
+  const lines = [...problems, ...renamed.map(({ line }) => line)];
+  if (lines.length === 0) return planned;
+  const message = `${lines.length} of ${clusters.length} clusters cannot be added; nothing was written`;
+  const [first] = renamed;
+  const next =
+    problems.length > 0 || first === undefined ? shorter : `starling get cluster/${first.registered} -o yaml > FILE`;
+  throw new CliFailure(message, { exit: "wrongInput", lines, next });
 }
 
 function plan(name: string, eks: FoundCluster, options: ClusterPlanOptions): PlannedCluster {
@@ -102,7 +107,17 @@ function zoneOfObject(object: ClusterObject | undefined): string {
   return zoneOf({ spec, ...defined({ discovered: status.discovered }) });
 }
 
-/** Names that two of the planned clusters or a registered one would share, and clusters registered under another name. */
+/** Clusters that are registered under another name. */
+function registeredElsewhere(planned: readonly PlannedCluster[], known: readonly ClusterObject[]) {
+  return planned.flatMap(({ name, eks }) => {
+    const registered = known.find(({ spec }) => spec.eks?.arn === eks.arn)?.metadata.name;
+    if (registered === undefined || registered === name) return [];
+    const line = `${eks.arn} is already registered as Cluster ${registered}; a second name is refused: ${name}; to change the Cluster, edit and apply it`;
+    return [{ registered, line }];
+  });
+}
+
+/** Names that two of the planned clusters or a registered one would share. */
 function collisions(planned: readonly PlannedCluster[], known: readonly ClusterObject[]): readonly string[] {
   const byName = Map.groupBy(planned, ({ name }) => name);
   const twice = [...byName].flatMap(([name, each]) => {
@@ -114,9 +129,6 @@ function collisions(planned: readonly PlannedCluster[], known: readonly ClusterO
       known.find(({ spec }) => spec.eks?.arn === eks.arn),
       known.find(({ metadata }) => metadata.name === name),
     ];
-    if (same !== undefined && same.metadata.name !== name) {
-      return [`${eks.arn} is already registered as Cluster ${same.metadata.name}; a second name is refused: ${name}`];
-    }
     if (other === undefined || same !== undefined) return [];
     return [
       `${eks.arn} would have the name ${name}, which ${other.spec.eks?.arn ?? other.spec.endpoint?.server} already has`,

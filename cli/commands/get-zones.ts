@@ -5,6 +5,7 @@ import { isData } from "#cli/output/output.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
+import { didYouMean } from "#shared/base/nearest-name.ts";
 import type { ApiList, ClusterObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
@@ -37,15 +38,20 @@ export async function getZones(session: Session, names: readonly string[], optio
   if (idle !== undefined) throw usageFailure(`--${idle} does not go with zones`, "starling get zones");
   const { items } = await session.api.call<ApiList<ZoneObject>>({ method: "GET", path: "/v1/zones" });
   const missing = names.find((name) => !items.some(({ metadata }) => metadata.name === name));
-  if (missing !== undefined) {
-    throw new CliFailure(`there is no zone ${missing}`, { exit: "no", next: "starling get zones" });
-  }
+  if (missing !== undefined) throw noSuchZone(missing, items);
   const clusters = await readList<Listed>(session, { path: "/v1/clusters", limit: allOfThem });
   const counted = items
     .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
     .map((zone) => withClusters(zone, clusters.items));
   print(session, counted);
   return "done";
+}
+
+/** The failure for a name that no zone has. */
+export function noSuchZone(name: string, zones: readonly ZoneObject[]): CliFailure {
+  const names = zones.map(({ metadata }) => metadata.name);
+  const message = `there is no zone ${name}${didYouMean(name, names)}; the zones are ${names.join(", ")}`;
+  return new CliFailure(message, { exit: "no", next: "starling get zones" });
 }
 
 function withClusters(zone: ZoneObject, clusters: readonly Listed[]): CountedZone {

@@ -1,5 +1,5 @@
 import { type CheckedCluster, checkOne, linkRows } from "#cli/commands/cluster-check.ts";
-import { zoneOfObject } from "#cli/commands/get-zones.ts";
+import { noSuchZone, zoneOfObject } from "#cli/commands/get-zones.ts";
 import { endpointRows, monthlyText } from "#cli/format/endpoints-text.ts";
 import { requireReadable } from "#cli/format/require-readable.ts";
 import { serialise } from "#cli/format/serialise.ts";
@@ -7,11 +7,10 @@ import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { isData } from "#cli/output/output.ts";
 import { awaitCheck, patienceSeconds } from "#cli/seeing/await-check.ts";
-import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { pathOfObject } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
-import { didYouMean } from "#shared/base/nearest-name.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { ApiList, ClusterObject } from "#shared/fleet/api/objects.ts";
 import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
@@ -89,9 +88,7 @@ async function zoneNamed(session: Session, name: string): Promise<ZoneObject> {
   const { items } = await session.api.call<ApiList<ZoneObject>>({ method: "GET", path: "/v1/zones" });
   const found = items.find(({ metadata }) => metadata.name === name);
   if (found !== undefined) return found;
-  const names = items.map(({ metadata }) => metadata.name);
-  const message = `there is no zone ${name}${didYouMean(name, names)}; the zones are ${names.join(", ")}`;
-  throw new CliFailure(message, { exit: "no", next: "starling get zones" });
+  throw noSuchZone(name, items);
 }
 
 async function requireMember(
@@ -118,19 +115,22 @@ function judged(zone: ZoneObject, { answer, checked, clusters, workedAt }: Answe
   const services = answer?.services ?? [];
   const worker: WorkerFinding = answer === undefined ? untaken(zone, workedAt) : { state: "ok" };
   const results = [worker.state, resultOfServices(services), checked?.result];
-  const prices = networkPrices(answer?.region);
-  const place = defined({ region: answer?.region, subnets: answer?.subnets });
+  const region = answer?.region ?? zone.region;
+  const prices = networkPrices(region);
+  const place = defined({ region, subnets: answer?.subnets });
+  // Only a worker sees what existing subnets have.
+  const isSeen = answer !== undefined || network.type !== "subnets";
   return {
     kind: "ZoneCheck",
     metadata,
     result: (["broken", "unknown", "limited"] as const).find((state) => results.includes(state)) ?? "ok",
-    ...defined({ checkedAt: answer?.at, region: answer?.region }),
+    ...defined({ checkedAt: answer?.at, region }),
     network,
     clusters,
     worker,
     services,
     ...defined({ cluster: checked }),
-    endpoints: zoneEndpoints({ network, services, prices, ...place }),
+    endpoints: isSeen ? zoneEndpoints({ network, services, prices, ...place }) : [],
     prices: {
       currency: "USD",
       region: prices.region,

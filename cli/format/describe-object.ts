@@ -284,7 +284,7 @@ export function headText(
     ],
     [
       "Status",
-      `${state.word} for ${formatAge(state.since, now)}${seen}${state.remark === "" ? "" : `   ${state.remark}`}`,
+      `${state.word}${state.since === undefined ? "" : ` for ${formatAge(state.since, now)}`}${seen}${state.remark === "" ? "" : `   ${state.remark}`}`,
     ],
     ...operationsFields(object.operations, now),
   ]);

@@ -62,6 +62,9 @@ export function findKind(text: string): KindName | undefined {
   return aliases[text.toLowerCase()];
 }
 
+/** What `starling get` lists, and nobody applies or describes. */
+const listedOnly = /^(zone|freeze|version)s?$/i;
+
 /**
  * @param others - further words that the command accepts.
  * @throws CliFailure that lists the kinds, and the other words.
@@ -69,8 +72,10 @@ export function findKind(text: string): KindName | undefined {
 export function parseKind(text: string, others: readonly string[] = []): KindName {
   const kind = findKind(text);
   if (kind !== undefined) return kind;
+  const [listed] = listedOnly.exec(text) ?? [];
+  const next = listed === undefined ? "starling get --help" : `starling get ${listed.toLowerCase()}`;
   const known = [...Object.values(plurals), ...others].join(", ");
-  throw usageFailure(`"${text}" is not a kind; expected one of ${known}`, "starling get --help");
+  throw usageFailure(`"${text}" is not a kind; expected one of ${known}`, next);
 }
 
 export interface NamedObject {

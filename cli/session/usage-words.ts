@@ -10,7 +10,11 @@ const known: readonly (readonly [RegExp, string])[] = [
   [/^error: unknown option '(.*)'$/s, "error: unknown flag $1"],
   [/^error: unknown command '(.*)'$/s, 'error: unknown command "$1"'],
   [
-    /^error: too many arguments for '(.*)'\. Expected (\d+) arguments? but got (\d+)\.$/s,
+    /^error: too many arguments for '(.*)'\. Expected 1 argument but got (\d+)\.$/s,
+    "error: $1 takes at most 1 argument without a flag; got $2",
+  ],
+  [
+    /^error: too many arguments for '(.*)'\. Expected (\d+) arguments but got (\d+)\.$/s,
     "error: $1 takes at most $2 arguments without a flag; got $3",
   ],
 ];

@@ -10,7 +10,7 @@ import type { Table } from "#shared/ports.ts";
 
 const zoneDown: StatedReason = "ZoneDown";
 
-/** Targets that are unreachable because their whole zone is get the zone: they have one cause. */
+/** A target that is unreachable because its whole zone is down gets the zone, so that such targets have one cause. */
 export async function withTargetZones(
   items: readonly TargetItem[],
   table: Pick<Table, "getMany">,

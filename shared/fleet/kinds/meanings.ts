@@ -8,7 +8,8 @@ const meanings: Readonly<Record<string, string>> = {
     "how Starling reaches the cluster; left out: by the role of its own function, from the zone `home`",
   "Cluster.spec.access.role": "with eks: the role by which Starling reaches the cluster",
   "Cluster.spec.access.role.name": "a role of the cluster's account, with its path where it has one",
-  "Cluster.spec.access.zone": "the zone whose workers reach the cluster; left out: `home`",
+  "Cluster.spec.access.zone":
+    "the zone whose workers reach the cluster; left out: `home`, or that of a ClusterDiscovery",
   "Cluster.spec.eks": "exactly one of eks and endpoint; neither for one that is discovered",
   "Cluster.spec.eks.arn": "ARN of the cluster; EKS gives its address and authority, and IAM its token",
   "Cluster.spec.eks.endpointOverride":

@@ -276,6 +276,7 @@ describe("names", () => {
       applyRole,
     ]);
     expect(twice.err).toContain(`${arnOf("a")} is already registered as Cluster a; a second name is refused: x-a`);
+    expect(twice.err).toContain("next: starling get cluster/a -o yaml > FILE\n");
     expect((await registered()).map(({ name }) => name)).toEqual(["a"]);
   });
 
@@ -283,7 +284,7 @@ describe("names", () => {
     ["arn:aws:eks:eu-west-1:1:cluster/a", '"arn:aws:eks:eu-west-1:1:cluster/a" is not the ARN of an EKS cluster'],
     [`${arnOf("a")} --label env`, '--label is "env"; expected KEY=VALUE'],
     [`${arnOf("a")} --label env=a/b`, "metadata.labels"],
-    [`${arnOf("a")} --name same`, "is the same for every cluster"],
+    [`${arnOf("a")} --name same`, '--name "same" is the same for every cluster'],
     [`${arnOf("x".repeat(64))}`, "has 64 characters; a name has at most 63: give another --name"],
     [`${arnOf("a")} --role a/${"r".repeat(65)} ${full}`, "has 65 characters; at most 64 are allowed; set --role"],
     [`${arnOf("a")} --apply-role admin`, '--apply-role is "admin"; expected the ARN of a role'],

@@ -106,10 +106,10 @@ describe("freeze", () => {
     ["a name with a slash", ["freeze", "inc/1", "--reason", "x"], 'NAME is "inc/1"; expected only a-z, 0-9 and -'],
     ["a name to thaw with a slash", ["thaw", "inc/1"], 'NAME is "inc/1"; expected only a-z, 0-9 and -'],
     ["a path for a name", ["freeze", "..", "--reason", "x"], 'error: ".." cannot be the name of an object'],
-    ["two names", ["freeze", "a", "b", "--reason", "x"], "freeze takes at most 1 arguments without a flag; got 2"],
+    ["two names", ["freeze", "a", "b", "--reason", "x"], "freeze takes at most 1 argument without a flag; got 2"],
     ["an unknown flag", ["freeze", "--cluster", "c1", "--reason", "x"], "unknown flag --cluster"],
     ["a name to thaw that is none", ["thaw", "INC 1"], 'a freeze cannot be called "INC 1"'],
-    ["two names to thaw", ["thaw", "a", "b"], "thaw takes at most 1 arguments without a flag; got 2"],
+    ["two names to thaw", ["thaw", "a", "b"], "thaw takes at most 1 argument without a flag; got 2"],
   ];
 
   test.each(wrong)("freeze refuses %s, and freezes nothing", async (_, line, message) => {

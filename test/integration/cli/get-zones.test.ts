@@ -111,7 +111,12 @@ test("`logs` says where the workers of a zone in another account log, and says n
 test("a zone that does not exist, and flags of other lists, are refused", async () => {
   expect(await cli.run("get zones nowhere")).toMatchObject({
     code: 1,
-    err: expect.stringContaining("no zone nowhere"),
+    err: expect.stringContaining("there is no zone nowhere; the zones are home, fixed, spoke"),
+  });
+  expect((await cli.run("get zone fixd")).err).toContain("there is no zone fixd (did you mean fixed?); the zones are");
+  expect(await cli.run("describe zone fixed")).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/"zone" is not a kind; .*\n {2}next: starling get zone$/m),
   });
   expect(await cli.run("get zones -l a=b")).toMatchObject({
     code: 2,

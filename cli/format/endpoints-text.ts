@@ -24,7 +24,7 @@ interface Priced {
 /** The sums, and what the prices are. */
 export function monthlyText({ region, network, endpoints, prices }: Priced): string {
   if (network.type === "none") return "the zone runs outside of every VPC, and pays for no endpoint and no NAT gateway";
-  if (endpoints.length === 0) return "what the zone uses a month is not known, because no worker has run the check";
+  if (endpoints.length === 0) return "the monthly cost of the zone is not known, because no worker has run the check";
   const used = monthlyOf(endpoints, ["used", "saveable"]).toFixed(2);
   const saveable = monthlyOf(endpoints, ["saveable"]).toFixed(2);
   const saved = saveable === "0.00" ? "" : `, of which ${saveable} can be saved`;

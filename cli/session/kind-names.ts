@@ -62,7 +62,7 @@ export function findKind(text: string): KindName | undefined {
   return aliases[text.toLowerCase()];
 }
 
-/** What `starling get` lists, and nobody applies or describes. */
+/** Words of `starling get` that are no kinds: nobody applies or describes such a thing. */
 const listedOnly = /^(zone|freeze|version)s?$/i;
 
 /**

@@ -37,5 +37,5 @@ test("the cost of existing subnets is not known when no worker of the zone has l
   expect(code).toBe(3);
   expect(out).toContain("NotTaken: no worker of the zone spoke has run the check within 90 s");
   expect(out).not.toContain("ENDPOINT");
-  expect(err).toContain("what the zone uses a month is not known, because no worker has run the check");
+  expect(err).toContain("the monthly cost of the zone is not known, because no worker has run the check");
 });

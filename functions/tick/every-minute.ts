@@ -24,8 +24,11 @@ export function everyMinute(ports: TickPorts & ZonesPorts & { readonly alarms: A
       await ports.table.update(tickUpdate(ports.clock.now()));
       await watchAlarms(stageRuns, ports);
       if (now.getTime() - surveyedAt < surveyEveryMs) return;
-      await takeSurvey(ports, await surveyZones());
+      // The role of a zone writes the rows of its clusters. A malformed one fails the survey of zones, but not that of the fleet.
+      const [zones] = await Promise.allSettled([surveyZones()]);
+      await takeSurvey(ports, zones.status === "fulfilled" ? zones.value : undefined);
       surveyedAt = now.getTime();
+      if (zones.status === "rejected") throw zones.reason;
     });
   };
 }

@@ -1,6 +1,7 @@
 /** Zones that are down are found in the rows of their clusters, and leave the alarm of the fleet alone. */
 
 import { describe, expect, test } from "vitest";
+import { everyMinute } from "#functions/tick/every-minute.ts";
 import { zonesSurvey } from "#functions/tick/survey-zones.ts";
 import { takeSurvey } from "#functions/tick/take-survey.ts";
 import { later } from "#shared/fleet/rows/due.ts";
@@ -53,6 +54,24 @@ function surveysOf(made: PlannerWorld) {
 }
 
 const silenceOf = async (made: PlannerWorld) => (await made.table.get(keys.zone("spoke")))?.silentSince;
+
+test("a row of a cluster that is no Cluster inside fails the survey of its zone, and the fleet is surveyed all the same", async () => {
+  const made = await fleet(1);
+  const row = await made.table.get(keys.cluster("s000"));
+  await made.table.write([{ put: { ...row, status: {} } as Row }]);
+  const counted: string[] = [];
+  const metrics: Metrics = { count: (name) => counted.push(name), seconds() {} };
+  const clock = { now: () => made.now };
+  const alarms = { read: () => Promise.reject(new Error("no alarm is to be read")) } as never;
+  const ports = { table: made.table, sender: made.sender, log: silentLog, clock, metrics, zones: made.zones, alarms };
+  const minute = everyMinute(ports);
+  await expect(minute()).rejects.toThrow(TypeError);
+  expect(counted).toContain("Targets");
+  // The next survey is due in five minutes, as after any other.
+  counted.length = 0;
+  await minute();
+  expect(counted).toEqual([]);
+});
 
 describe("the workers of a zone run", () => {
   test("the zone is silent when none of its clusters answers, since the last one was lost, until one answers again", async () => {

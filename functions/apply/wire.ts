@@ -42,7 +42,7 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     const secrets = new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX });
     return new KubeConnector({ secrets, eks, clock, installation, addresses, zone: env.STARLING_ZONE, served });
   };
-  const access = new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation });
+  const access = new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation, zone: env.STARLING_ZONE });
   const connector = connectorBy(access);
   const zone = {
     own: env.STARLING_ZONE,

@@ -7,6 +7,7 @@ import { type AccessKey, Principals } from "#local/aws/iam/principals.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 
 export const homeAccount = "111122223333";
@@ -46,7 +47,7 @@ export interface EksWorld {
   count(operation: string): number;
   addCluster(arn: string, more?: Partial<EksCluster>): EksCluster;
   /** The EKS access of a new sandbox of the apply function. */
-  access(): EksAccess;
+  access(zone?: string): EksAccess;
   stop(): Promise<void>;
 }
 
@@ -113,8 +114,8 @@ export async function startEksWorld(): Promise<EksWorld> {
       clusters.put(cluster);
       return cluster;
     },
-    access() {
-      return new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation: "test" });
+    access(zone) {
+      return new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation: "test", ...defined({ zone }) });
     },
     async stop() {
       aws.sts.destroy();

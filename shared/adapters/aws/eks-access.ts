@@ -3,9 +3,15 @@ import { LRUCache } from "lru-cache";
 import { type EksClusterOptions, EksClusters, type EksEndpoint } from "#shared/adapters/aws/eks-clusters.ts";
 import { eksToken } from "#shared/adapters/aws/eks-token.ts";
 import { expiringAfter } from "#shared/adapters/aws/expiring-after.ts";
-import { type RoleIdentity, RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
+import {
+  callerOfZone,
+  type RoleIdentity,
+  RoleSessions,
+  type SessionCredentials,
+} from "#shared/adapters/aws/role-sessions.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import type { EksAddress } from "#shared/fleet/rows/object-rows.ts";
 
 /** A cluster, and the role with which it is reached. Default: the function's own role. */
@@ -20,6 +26,8 @@ export interface EksAccessOptions {
   readonly eks: EksClusterOptions["eks"];
   readonly clock: Clock;
   readonly installation: string;
+  /** The zone whose role is used. */
+  readonly zone?: string;
 }
 
 interface KeptToken {
@@ -41,11 +49,12 @@ export class EksAccess {
   readonly #tokens: LRUCache<string, KeptToken>;
 
   constructor(options: EksAccessOptions) {
-    const { sts, eks, clock, installation } = options;
+    const { sts, eks, clock, installation, zone = homeZone } = options;
     this.#options = options;
     this.#clock = clock;
     this.#tokens = new LRUCache({ max: mostTokens, ...expiringAfter(tokenMs, clock) });
-    this.#sessions = new RoleSessions({ sts, clock, sessionName: `starling-${installation}` });
+    const caller = callerOfZone(zone);
+    this.#sessions = new RoleSessions({ sts, clock, sessionName: `starling-${installation}`, caller });
     this.#clusters = new EksClusters({ eks, sessions: this.#sessions, clock });
   }
 

@@ -72,7 +72,7 @@ export class EksInventory {
       sts: options.sts,
       clock: options.clock,
       sessionName: `starling-${options.installation}`,
-      caller: { function: "discover", settings: "context clusterAccounts and organization" },
+      caller: { name: "discover function", settings: "context clusterAccounts and organization" },
     });
   }
 

@@ -5,6 +5,7 @@ import { SharedQuestions } from "#shared/adapters/aws/shared-questions.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 
 export interface RoleIdentity {
   readonly arn: string;
@@ -35,7 +36,7 @@ export interface RoleSessionOptions {
   /**
    * For error messages: the function whose role must be trusted, and the settings that say which roles it may assume.
    */
-  readonly caller?: { readonly function: string; readonly settings: string };
+  readonly caller?: { readonly name: string; readonly settings: string };
   /** Shown in the account's CloudTrail: `starling-<installation>`. */
   readonly sessionName: string;
 }
@@ -167,7 +168,13 @@ function sessionNameOf(name: string): string {
   return name.replaceAll(/[^\w+=,.@-]/g, "-").slice(0, 64);
 }
 
-const applyFunction = { function: "apply", settings: "context clusterRoles, clusterAccounts and organization" };
+const applySettings = "context clusterRoles, clusterAccounts and organization";
+const applyFunction = { name: "apply function", settings: applySettings };
+
+/** The workers of a zone, whose role is not that of `home`. */
+export function callerOfZone(zone: string): NonNullable<RoleSessionOptions["caller"]> {
+  return zone === homeZone ? applyFunction : { name: `apply function of zone ${zone}`, settings: applySettings };
+}
 
 function sessionError(
   error: unknown,
@@ -178,7 +185,7 @@ function sessionError(
   const data = { role: arn, region };
   if (name === "AccessDenied" || name === "AccessDeniedException") {
     return new StarlingError(
-      `Starling may not assume role ${arn}: let its trust policy allow sts:AssumeRole to the role of Starling's ${caller.function} function where sts:ExternalId is ${externalId}, and check that the settings of Starling's stacks (${caller.settings}) allow the role's name and account (${errorMessage(error)})`,
+      `Starling may not assume role ${arn}: let its trust policy allow sts:AssumeRole to the role of Starling's ${caller.name} where sts:ExternalId is ${externalId}, and check that the settings of Starling's stacks (${caller.settings}) allow the role's name and account (${errorMessage(error)})`,
       { code: "RoleDenied", retry: "transient", data, cause: error },
     );
   }

@@ -70,6 +70,16 @@ describe("a session of a role", () => {
   });
 
   test.each([
+    ["home", "apply function"],
+    ["spoke", "apply function of zone spoke"],
+  ])("a refusal names the role of the workers of zone %s", async (zone, name) => {
+    const wrong = { arn: `${spokeRole}-2`, externalId };
+    await expect(world.access(zone).endpoint(target(spokeCluster("spoke"), { role: wrong }))).rejects.toMatchObject({
+      message: expect.stringContaining(`to the role of Starling's ${name} where`),
+    });
+  });
+
+  test.each([
     ["another external id", { arn: spokeRole, externalId: "starling.111122223333.us-east-1/c2" }],
     ["another role", { arn: `${spokeRole}-2`, externalId }],
   ])("a session with %s is refused with the role and what to do", async (_what, wrong) => {

@@ -2,11 +2,14 @@
 
 import { expect, test } from "vitest";
 import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 
-const cli = forEachTest(() => startCliFixture({ zoneNetworks: parseZoneAddresses("spoke=") }));
+const zones = parseZoneAddresses("spoke=,fixed=203.0.113.7");
+const cli = forEachTest(() => startCliFixture({ zoneNetworks: zones }));
 
 /** A clock that is 15 seconds later at each look: the test does not wait, and the API still takes the signatures. */
 function hurriedClock(): () => Date {
@@ -38,4 +41,29 @@ test("the cost of existing subnets is not known when no worker of the zone has l
   expect(out).toContain("NotTaken: no worker of the zone spoke has run the check within 90 s");
   expect(out).not.toContain("ENDPOINT");
   expect(err).toContain("the monthly cost of the zone is not known, because no worker has run the check");
+});
+
+test.each([
+  ["spoke", "subnets", "the VPC needs a gateway endpoint of DynamoDB"],
+  ["fixed", "vpc", "look at the NAT gateway and the gateway endpoint of DynamoDB"],
+  ["home", "none", "`starling doctor`"],
+])("a check of the zone %s that no worker takes ends with exit code 3, in a network %s", async (zone, type, remedy) => {
+  const workedAt = "2026-11-21T08:00:00.000Z";
+  await cli.table.write([
+    { put: { ...keys.zone(zone), type: "Zone", schema: rowSchema, version: 1, workedAt } as never },
+  ]);
+  const { code, out } = await cli.run(`zone check ${zone} -o json`, { now: hurriedClock() });
+  expect(code).toBe(3);
+  const found = JSON.parse(out);
+  expect(found).toMatchObject({
+    ...{ kind: "ZoneCheck", metadata: { name: zone }, result: "unknown", network: { type }, services: [] },
+    worker: {
+      ...{ state: "unknown", code: "NotTaken" },
+      message: `no worker of the zone ${zone} has run the check within 90 s; the last sign of one is of ${workedAt}`,
+      remedy: expect.stringContaining(remedy),
+    },
+  });
+  const { out: text, err } = await cli.run(`zone check ${zone}`, { now: hurriedClock() });
+  expect(text).toMatch(/worker +unknown .*NotTaken: no worker of the zone/);
+  expect(err).toContain(remedy);
 });

@@ -103,6 +103,18 @@ describe("the workers of a zone run", () => {
     },
   );
 
+  test("the zone is silent since the last cluster was lost, whatever its name, also beside one that was never asked", async () => {
+    const made = await fleet(3);
+    await note(made, "s001", "Unreachable");
+    const first = made.now.toISOString();
+    expect(await surveysOf(made)()).toMatchObject({ metrics: ["SilentZones spoke 1"] });
+    expect(await silenceOf(made)).toBe(first);
+    made.advanceClock(60);
+    await note(made, "s000", "Unreachable");
+    await surveysOf(made)();
+    expect(await silenceOf(made)).toBe(made.now.toISOString());
+  });
+
   test("the zone is not silent before a worker has asked one of its clusters", async () => {
     const made = await fleet(1);
     expect((await surveysOf(made)()).metrics).toEqual([]);

@@ -5,7 +5,6 @@ import * as z from "zod";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { clusterPattern } from "#shared/fleet/kinds/cluster-pattern.ts";
 import { homeZone, zoneName } from "#shared/fleet/kinds/zone-name.ts";
-import { zoneParts } from "#shared/fleet/zone-parts.ts";
 
 /**
  * An id that is known, or that another CDK app knows later: as a token, or as one of a list that is a token. Until the CDK has looked
@@ -258,9 +257,6 @@ export interface Place {
   readonly region: string;
 }
 
-/** IAM's limit for the name of a role. */
-const longestRole = 64;
-
 /**
  * The zones that are elsewhere, each with its place.
  * @throws Error that names the zone, the field, the value and the remedy, when one of them cannot work with this installation.
@@ -268,11 +264,9 @@ const longestRole = 64;
 export function zonesElsewhere({
   zones,
   home,
-  installation,
 }: {
   readonly zones: readonly ZoneSetting[];
   readonly home?: HomeSetting | undefined;
-  readonly installation: string;
 }): readonly (ZoneSetting & Place)[] {
   return zones.filter(isElsewhere).map((each) => {
     const refuse = (text: string): never => {
@@ -295,11 +289,6 @@ export function zonesElsewhere({
     if (topic !== undefined && topic !== place.region)
       refuse(
         `has alarmTopicArn ${each.alarmTopicArn} of region ${topic}, but its alarm is in ${place.region}; name a topic of that region`,
-      );
-    const { dataRole } = zoneParts(installation, each.name);
-    if (dataRole.length > longestRole)
-      refuse(
-        `would have a role ${dataRole} of ${dataRole.length} characters, but IAM takes ${longestRole}; choose a shorter name of the zone or of the installation`,
       );
     return { ...each, ...place };
   });

@@ -5,7 +5,9 @@ import { namedTexts } from "#shared/base/named-texts.ts";
 export function zoneParts(installation: string, zone: string) {
   const name = `${installation}-zone-${zone}`;
   const apply = `${name}${ending}`;
-  return { stack: name, role: name, dataRole: `${name}-data`, log: logOf(name), apply, applySlow: slowOf(apply) };
+  // No zone's own role has such a name, whatever the zone is called. The longest has the 64 characters that IAM takes.
+  const dataRole = `${installation}-data-${zone}`;
+  return { stack: name, role: name, dataRole, log: logOf(name), apply, applySlow: slowOf(apply) };
 }
 
 /** @param queue - the name or the URL of a zone's queue. @returns those of its dead letters. */

@@ -10,10 +10,10 @@ import { startWorld, type World } from "#test/support/e2e-world.ts";
 
 const [account, region] = ["444455556666", "eu-north-1"];
 const [home, homeRegion] = ["000000000000", "us-east-1"];
-const dataRole = `arn:aws:iam::${home}:role/starling-zone-far-data`;
+const dataRole = `arn:aws:iam::${home}:role/starling-data-far`;
 const workerRole = `arn:aws:iam::${account}:role/starling-zone-far`;
 const own = `arn:aws:sts::${account}:assumed-role/starling-zone-far/apply-far`;
-const data = `arn:aws:sts::${home}:assumed-role/starling-zone-far-data/starling-far`;
+const data = `arn:aws:sts::${home}:assumed-role/starling-data-far/starling-far`;
 const subnets = { subnets: ["subnet-0a1b2c3d4e5f60718"], securityGroups: ["sg-0a1b2c3d4e5f60718"] };
 let world: World;
 /** `<principal> <service> <region> <thing>`, as the services saw them. */

@@ -288,11 +288,6 @@ describe("a zone elsewhere that is wrong is refused with its name, the field, th
       "setting home has bucket blobs-1, but setting bucket is other-blobs; name the same bucket in both",
     ],
     [
-      "with names that make the name of a role too long",
-      { home, installation: "i".repeat(40), zones: [{ ...spoke, name: "a-long-name-of-one" }] },
-      "-data of 69 characters, but IAM takes 64; choose a shorter name of the zone or of the installation",
-    ],
-    [
       "twice by one name",
       { home, zones: [spoke, spoke] },
       "setting zones[1].name of zone spoke is spoke, which zones[0] has, too; give each zone",

@@ -158,7 +158,7 @@ describe("the data role of a zone elsewhere", () => {
     expect(textOf(statement?.Principal.AWS)).toBe(root);
     // The name of the workers' role is the one of their stack, in their account.
     expect(workerRole(zone).Properties.RoleName).toBe(by.split("/")[1]);
-    expect(RoleName).toBe(`${by.split("/")[1]}-data`);
+    expect(RoleName).toBe(`starling-data-${zone}`);
   });
 });
 
@@ -176,7 +176,7 @@ describe("the workers of a zone elsewhere", () => {
           /^sqs:\w+ <ZoneToApply(Slow)?Queue\w+\.Arn>$|^sqs:\w+ <ZoneZoneToApply(Slow)?Queue\w+\.Arn>$/,
         );
       expect(of("sts").sort()).toEqual([
-        `sts:AssumeRole arn:<AWS::Partition>:iam::111122223333:role/starling-zone-${zone}-data`,
+        `sts:AssumeRole arn:<AWS::Partition>:iam::111122223333:role/starling-data-${zone}`,
         "sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/clusters/*",
       ]);
       expect(of("secretsmanager")).toEqual([
@@ -201,7 +201,7 @@ describe("the workers of a zone elsewhere", () => {
       STARLING_QUEUE_RENDER: queue("starling-control-ToRender"),
       STARLING_QUEUE_REPORT: queue("starling-control-ToReport"),
       STARLING_ZONE: zone,
-      STARLING_DATA_ROLE: `arn:<AWS::Partition>:iam::111122223333:role/starling-zone-${zone}-data`,
+      STARLING_DATA_ROLE: `arn:<AWS::Partition>:iam::111122223333:role/starling-data-${zone}`,
       STARLING_HOME_REGION: "eu-central-1",
     });
     const names = ofType(control, "AWS::SQS::Queue").map(({ Properties }) => Properties.QueueName);

@@ -13,7 +13,7 @@ import { isOwnFault } from "#shared/base/own-fault.ts";
 import { clusterClients } from "#shared/lambda/cluster-clients.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
-const role = "arn:aws:iam::111122223333:role/starling-zone-far-data";
+const role = "arn:aws:iam::111122223333:role/starling-data-far";
 const worker = "arn:aws:sts::444455556666:assumed-role/starling-zone-far/apply-far";
 const own = { accessKeyId: "OWN", secretAccessKey: "own" };
 const principals = new Principals([{ ...own, principalArn: worker }]);
@@ -51,7 +51,7 @@ function clients() {
 }
 
 const assumed = () => sts.calls().filter(({ operation }) => operation === "AssumeRole");
-const session = "arn:aws:sts::111122223333:assumed-role/starling-zone-far-data/starling-far";
+const session = "arn:aws:sts::111122223333:assumed-role/starling-data-far/starling-far";
 
 test("rows, blobs and queues of home are asked in its region, with one session of the data role that names the zone", async () => {
   const before = assumed().length;
@@ -90,7 +90,7 @@ test("a data role that refuses the zone is an own fault with the remedy, and wor
   expect(refused).toMatchObject({
     code: "DataRoleDenied",
     message: expect.stringMatching(
-      /^zone far may not read and write the rows of home: STS refused role arn:.*-data: arn:.*\/apply-far is not allowed to sts:AssumeRole.*; deploy the control stack/,
+      /^zone far may not read and write the rows of home: STS refused role arn:.*-data-far: arn:.*\/apply-far is not allowed to sts:AssumeRole.*; deploy the control stack/,
     ),
   });
   expect(isOwnFault(refused)).toBe(true);

@@ -22,3 +22,10 @@ test.each(["fixed", "a-apply", "z"])("the dead letters and the log of zone %s fo
     log: parts.log,
   });
 });
+
+test("no role of a zone has the name of another zone's data role, and the longest names fit into IAM and SQS", () => {
+  expect(zoneParts("starling", "a-data").role).not.toBe(zoneParts("starling", "a").dataRole);
+  const { role, dataRole, applySlow } = zoneParts("i".repeat(40), "z".repeat(18));
+  expect([role, dataRole].map(({ length }) => length)).toEqual([64, 64]);
+  expect(deadLettersOf(applySlow)).toHaveLength(80);
+});

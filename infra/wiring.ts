@@ -175,7 +175,8 @@ export class Wiring extends Construct {
     const fleetParts = { table, blobs, toRender, toReport, hasZones };
     const remotes = props.zonesElsewhere.map((zone) => {
       const place = new Construct(this, `Zone-${zone.name}`);
-      return new ZoneAccess(place, "Access", { installation, zone, fleet: fleetAccess(zone, fleetParts) });
+      const fleet = { ...fleetAccess(zone, fleetParts), STARLING_QUEUE_REPORT: toReport.sendAndCheck() };
+      return new ZoneAccess(place, "Access", { installation, zone, fleet });
     });
     const ofZones = hasZones ? [partitions.zones] : [];
     const zoneVpcs = props.zones.flatMap(({ name, vpcs = [] }) => vpcs.map((vpc) => `${vpc}=${name}`));

@@ -180,8 +180,8 @@ function wayRows({ worker, region, services, cluster, clusters }: CheckedZone, i
   const said = (code: string | undefined, message = "") => (code === undefined ? message : `${code}: ${message}`);
   return [
     ["worker", worker.state, region ?? "-", said(worker.code, worker.message)],
-    ...services.map(({ service, region: of, state, host, addresses, network, link, code, message, needed }) => [
-      service === "eks" ? `eks ${of}` : service,
+    ...services.map(({ state, host, addresses, network, link, code, message, needed, ...of }) => [
+      nameOf(of, region),
       state,
       network === undefined ? host : `${host} ${network}${isWide ? ` ${addresses.join(",")}` : ""}`,
       [link, said(code, message), needed ? "" : "no cluster of the zone needs it"].filter(Boolean).join(", "),
@@ -192,10 +192,17 @@ function wayRows({ worker, region, services, cluster, clusters }: CheckedZone, i
   ];
 }
 
-function remedies({ metadata: { name }, worker, services, cluster }: CheckedZone): readonly string[] {
+/** The service, with a region that may be another one than that of the workers. */
+function nameOf({ service, region }: Pick<ServiceFinding, "service" | "region">, own: string | undefined): string {
+  return service === "eks" || region !== own ? `${service} ${region}` : service;
+}
+
+function remedies({ metadata: { name }, region, worker, services, cluster }: CheckedZone): readonly string[] {
   return [
     ...(worker.remedy === undefined ? [] : [`${name}, worker: ${worker.remedy}`]),
-    ...services.flatMap(({ service, remedy }) => (remedy === undefined ? [] : [`${name}, ${service}: ${remedy}`])),
+    ...services.flatMap(({ remedy, ...of }) =>
+      remedy === undefined ? [] : [`${name}, ${nameOf(of, region)}: ${remedy}`],
+    ),
     ...(cluster?.links ?? []).flatMap(({ link, state, remedy }) =>
       remedy === undefined || state === "ok" ? [] : [`${cluster?.cluster}, ${link}: ${remedy}`],
     ),

@@ -76,7 +76,8 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
   };
   const places = {
     ...{ aws, data, zone: zone.own, table: env.STARLING_TABLE, bucket: env.STARLING_BUCKET },
-    ...{ queue: env.STARLING_QUEUE_APPLY, secretPrefix: env.STARLING_SECRET_PREFIX },
+    ...{ queue: env.STARLING_QUEUE_APPLY, report: env.STARLING_QUEUE_REPORT },
+    secretPrefix: env.STARLING_SECRET_PREFIX,
   };
   const pulse = zonePulse(ports);
   /**

@@ -89,18 +89,23 @@ export class WorkQueue extends Construct {
 
   /** Access for the function that works on the queue: to continue in another call, and to set when a failed message returns. */
   ownWork(): Access {
-    const actions = ["sqs:SendMessage", "sqs:ChangeMessageVisibility"];
-    return {
-      value: this.queue.queueUrl,
-      statements: [new PolicyStatement({ actions, resources: [this.queue.queueArn] })],
-    };
+    return this.#access(["sqs:SendMessage", "sqs:ChangeMessageVisibility"]);
   }
 
   /** Access to send to the queue. */
   send(): Access {
+    return this.#access(["sqs:SendMessage"]);
+  }
+
+  /** The same, with the right to ask for its attributes, by which a check sees that the way to it holds. */
+  sendAndCheck(): Access {
+    return this.#access(["sqs:SendMessage", "sqs:GetQueueAttributes"]);
+  }
+
+  #access(actions: string[]): Access {
     return {
       value: this.queue.queueUrl,
-      statements: [new PolicyStatement({ actions: ["sqs:SendMessage"], resources: [this.queue.queueArn] })],
+      statements: [new PolicyStatement({ actions, resources: [this.queue.queueArn] })],
     };
   }
 }

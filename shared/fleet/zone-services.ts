@@ -15,8 +15,8 @@ export type ServiceLink = "dns" | "route" | "tls" | "token" | "authorization";
 export interface ServiceFinding {
   readonly service: ZoneService;
   readonly region: string;
-  /** `unneeded`: the way is broken, and no cluster of the zone needs the service. */
-  readonly state: Exclude<LinkState, "skipped"> | "unneeded";
+  /** `unneeded`: the way is broken, and no cluster of the zone needs the service. `skipped`: the worker did not ask in this region. */
+  readonly state: LinkState | "unneeded";
   /** False when no cluster of the zone needs the service. */
   readonly needed: boolean;
   readonly host: string;

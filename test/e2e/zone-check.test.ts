@@ -13,11 +13,14 @@ import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const securityGroups = ["sg-0a1b2c3d4e5f60718"];
 const zones = JSON.stringify([
-  { name: "fixed", vpc: {} },
+  { name: "fixed", vpc: {}, clusterNames: ["c*"] },
   { name: "bare", vpc: { natGateways: 2 } },
   { name: "spoke", subnets: ["subnet-0a1b2c3d4e5f60718", "subnet-0b1b2c3d4e5f60718"], securityGroups },
   { name: "cut", subnets: ["subnet-0c1b2c3d4e5f60718"], securityGroups },
+  { name: "broad", subnets: ["subnet-0d1b2c3d4e5f60718"], securityGroups },
 ]);
+/** More than a check asks, by name: that of the workers is the last. */
+const manyRegions = ["ca-central-1", "eu-north-1", "eu-south-1", "eu-west-1", "eu-west-2", "eu-west-3", "sa-east-1"];
 let world: World;
 let cli: WorldCli;
 /** Takes connections, and speaks no TLS. */
@@ -40,18 +43,21 @@ beforeAll(async () => {
   });
   cli = openWorldCli(world);
   await world.join({ name: "c1", zone: "fixed" }, { name: "d1", zone: "cut" }, { name: "h1" });
-  await world.apply({
-    apiVersion: "starling.dev/v1alpha1",
-    kind: "Cluster",
-    metadata: { name: "s1" },
-    spec: { eks: { arn: "arn:aws:eks:eu-west-1:000000000000:cluster/s1" }, access: { zone: "spoke" } },
-  });
+  await world.apply(
+    clusterByArn("s1", { region: "eu-west-1", zone: "spoke" }),
+    ...[...manyRegions, "us-east-1"].map((region) => clusterByArn(`b-${region}`, { region, zone: "broad" })),
+  );
 });
 afterAll(async () => {
   cli.close();
   await world.close();
   deaf.close();
 });
+
+function clusterByArn(name: string, { region, zone }: { readonly region: string; readonly zone: string }) {
+  const eks = { arn: `arn:aws:eks:${region}:000000000000:cluster/${name}` };
+  return { apiVersion: "starling.dev/v1alpha1", kind: "Cluster", metadata: { name }, spec: { eks, access: { zone } } };
+}
 
 /** The clients of a network whose resolver does not know Secrets Manager, and where another server answers for STS. */
 function withoutWays(clients: AwsClients, port: number): AwsClients {
@@ -65,7 +71,7 @@ function withoutWays(clients: AwsClients, port: number): AwsClients {
 
 interface Checked {
   readonly result: string;
-  readonly services: readonly { readonly service: string; readonly state: string }[];
+  readonly services: readonly { readonly service: string; readonly region: string; readonly state: string }[];
   readonly endpoints: readonly { readonly endpoint: string; readonly use: string; readonly monthly: number }[];
 }
 
@@ -96,12 +102,9 @@ test("a zone whose workers reach everything is ok, and its role asked each servi
   if (worker === undefined) throw new Error("zone fixed has no workers");
   const name = roleArnOf(worker).split("/").at(-1) ?? "";
   const calls = world.machine.eks.calls().slice(before);
-  expect(
-    calls
-      .filter(({ principalArn }) => principalArn.includes(name))
-      .map(({ operation }) => operation)
-      .sort(),
-  ).toEqual(["DescribeCluster", "GetCallerIdentity"]);
+  // A queue may deliver a message twice.
+  const asked = new Set(calls.flatMap((call) => (call.principalArn.includes(name) ? [call.operation] : [])));
+  expect([...asked].sort()).toEqual(["DescribeCluster", "GetCallerIdentity"]);
   const services = new Set(
     world.calls().flatMap(({ function: of, action }) => (of === "apply-fixed" ? [action.split(":")[0]] : [])),
   );
@@ -156,6 +159,22 @@ test("a cluster that is broken at a link breaks the check of its zone", async ()
       links: expect.arrayContaining([expect.objectContaining({ link: "eks", state: "broken" })]),
     },
   });
+});
+
+test("a check of clusters in more than six regions asks EKS in that of the workers and five others, and names the rest", async () => {
+  const before = world.machine.eks.calls().length;
+  const { found } = await check("broad");
+  const eks = found.services.filter(({ service }) => service === "eks");
+  expect(eks.map(({ region, state }) => `${region} ${state}`)).toEqual([
+    ...["us-east-1 ok", "ca-central-1 ok", "eu-north-1 ok", "eu-south-1 ok", "eu-west-1 ok", "eu-west-2 ok"],
+    ...["eu-west-3 skipped", "sa-east-1 skipped"],
+  ]);
+  const asked = world.machine.eks.calls().slice(before);
+  const regions = asked.flatMap(({ operation, region }) => (operation === "DescribeCluster" ? [region] : []));
+  expect([...new Set(regions)].sort()).toEqual([...manyRegions.slice(0, 5), "us-east-1"]);
+  const { out, err } = await cli.run("zone check broad");
+  expect(out).toMatch(/eks sa-east-1 +skipped +- +not asked: a check asks EKS in 6 regions at most/);
+  expect(err).toContain("broad, eks sa-east-1: check a cluster of this region: `starling cluster check NAME`");
 });
 
 test("`home` is a zone that pays for no network, and `--cluster` takes a cluster of the zone only", async () => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
+import { openWorldCli } from "#test/support/world-cli.ts";
 
 const [account, region] = ["444455556666", "eu-north-1"];
 const [home, homeRegion] = ["000000000000", "us-east-1"];
@@ -18,6 +19,8 @@ const subnets = { subnets: ["subnet-0a1b2c3d4e5f60718"], securityGroups: ["sg-0a
 let world: World;
 /** `<principal> <service> <region> <thing>`, as the services saw them. */
 const seen = new Set<string>();
+/** The queues whose attributes the data role asked for, as `<region> <queue>`. */
+const countedByData = new Set<string>();
 /** The access keys of sessions of the data role. */
 const dataKeys = new Set<string>();
 let dataWrites = 0;
@@ -46,6 +49,7 @@ beforeAll(async () => {
         .exec(String(request.QueueUrl))
         ?.slice(1)
         .find((name) => name);
+      if (principal === data && operation === "GetQueueAttributes") countedByData.add(`${signed} ${queue}`);
       const isFar = String(request.QueueUrl).includes("zone-far");
       seen.add(`${principal} ${service} ${signed}${queue === undefined ? "" : ` ${isFar ? "far" : "home"} ${queue}`}`);
     },
@@ -82,6 +86,16 @@ test("clusters in another account and region come into sync, with the data role 
   const planner = [...seen].filter((each) => / far (apply|apply-slow)$/.test(each) && !each.startsWith(own));
   expect(planner.length).toBeGreaterThan(0);
   expect(planner.filter((each) => !each.includes(` sqs ${region} `))).toEqual([]);
+});
+
+test("the check of the zone goes the way to the queues of home, with the data role, beside that to its own", async () => {
+  const cli = openWorldCli(world);
+  const { out } = await cli.run("zone check far").finally(() => cli.close());
+  expect(out).toMatch(/^sqs +ok +/m);
+  expect(out).toMatch(new RegExp(`^sqs ${homeRegion} +ok +`, "m"));
+  expect(out).toMatch(new RegExp(`^dynamodb ${homeRegion} +ok +`, "m"));
+  expect(out).toMatch(/^sts +ok +/m);
+  expect([...countedByData]).toEqual([`${homeRegion} Report`]);
 });
 
 test("a Cluster whose name the zone does not serve is refused, and the zones show where they are", async () => {

@@ -24,15 +24,21 @@ export async function answerZoneCheck({ table, clock, zone, places }: ZoneCheckP
   const check = await readRow(table, keys.zoneCheck(zone.own));
   if (check === undefined || isNewer(check) || check.answer?.id === check.asked.id) return;
   const region = await regionOf(places);
-  const probes = await serviceProbes(places, check.asked.needs);
-  const services = await Promise.all(
+  const { probes, left } = await serviceProbes(places, check.asked.needs);
+  const found = await Promise.all(
     probes.map(async (probe) => {
-      const found = await reachService(probe);
-      return { ...found, ...defined({ remedy: serviceRemedy(found, { ...zone, region }) }) };
+      const finding = await reachService(probe);
+      return { ...finding, ...defined({ remedy: serviceRemedy(finding, { ...zone, region }) }) };
     }),
   );
   const answer = {
-    ...{ id: check.asked.id, at: clock.now().toISOString(), region, network: networkOf(zone), services },
+    ...{
+      id: check.asked.id,
+      at: clock.now().toISOString(),
+      region,
+      network: networkOf(zone),
+      services: [...found, ...left],
+    },
     ...defined({ subnets: zone.subnets }),
   };
   const answered: ZoneCheckRow = { ...check, version: check.version + 1, answer };

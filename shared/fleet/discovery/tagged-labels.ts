@@ -2,14 +2,10 @@
 import { defined } from "#shared/base/defined.ts";
 import { ownValue } from "#shared/base/own-value.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
-import {
-  type ClusterDiscoverySpec,
-  ownLabelPrefix,
-  type TagSelector,
-  versionLabel,
-} from "#shared/fleet/kinds/cluster-discovery.ts";
+import type { ClusterDiscoverySpec, TagSelector } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { type LabelSelector, matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { labelValueSchema } from "#shared/fleet/kinds/metadata.ts";
+import { ownLabelPrefix, versionLabel } from "#shared/fleet/kinds/own-labels.ts";
 import type { Values } from "#shared/fleet/kinds/values.ts";
 import type { RefusedTag, RefusedValue } from "#shared/fleet/rows/discovery-rows.ts";
 

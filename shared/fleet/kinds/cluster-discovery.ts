@@ -2,14 +2,10 @@ import * as z from "zod";
 import { boundedList, boundedMap, boundedText } from "#shared/base/bounded.ts";
 import { eksRoleSchema } from "#shared/fleet/kinds/cluster.ts";
 import { installationMetadata, labelKeySchema, labelValueSchema, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { ownLabelPrefix } from "#shared/fleet/kinds/own-labels.ts";
 import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { valueName } from "#shared/fleet/kinds/values.ts";
 import { zoneName } from "#shared/fleet/kinds/zone-name.ts";
-
-/** Prefix of the labels that Starling itself sets on a discovered cluster. */
-export const ownLabelPrefix = "starling.dev/";
-/** Label with the cluster's minor version of Kubernetes. */
-export const versionLabel = `${ownLabelPrefix}version`;
 
 const accountIdRule = 'must be an account id of 12 digits, in quotes: "111122223333"';
 const accountId = z.string(accountIdRule).regex(/^\d{12}$/, accountIdRule);

@@ -17,8 +17,8 @@ import {
   type TemplateCluster,
 } from "#shared/base/path-template.ts";
 import { chartProblem, expressionsIn } from "#shared/fleet/kinds/chart-fields.ts";
-import { versionLabel } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { versionLabel } from "#shared/fleet/kinds/own-labels.ts";
 import type { SpecialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import type { BoundInputs, PlannedOverride, PlannedTemplate, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";

@@ -2,7 +2,7 @@
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
-import { versionLabel } from "#shared/fleet/kinds/cluster-discovery.ts";
+import { versionLabel } from "#shared/fleet/kinds/own-labels.ts";
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { clusterSchema } from "#shared/fleet/rows/needed-schema.ts";

@@ -55,8 +55,9 @@ export async function copyOf(made: PlannerWorld): Promise<PlannerWorld> {
 export async function register(made: PlannerWorld, cluster: string): Promise<void> {
   const entry = await made.table.get(keys.fleet(cluster));
   if (entry === undefined || (await made.table.get(keys.cluster(cluster))) !== undefined) return;
-  const { uid, labels } = entry;
-  const spec = { endpoint: { server: `https://${cluster}.test`, token: { secret: cluster } } };
+  const { uid, labels, zone } = entry;
+  const endpoint = { server: `https://${cluster}.test`, token: { secret: cluster } };
+  const spec = { endpoint, ...(zone === undefined ? {} : { access: { zone } }) };
   const row = { uid, labels, spec, name: cluster, annotations: {}, generation: 1, createdAt: made.now.toISOString() };
   const others = { operations: {}, status: { conditions: [] }, schema: rowSchema, version: 1 };
   await made.table.write([{ put: { ...keys.cluster(cluster), type: "Cluster", ...row, ...others } as ClusterRow }]);

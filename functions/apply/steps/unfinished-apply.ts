@@ -2,6 +2,7 @@ import { obstaclesOf } from "#functions/apply/steps/apply-obstacles.ts";
 import type { OperationResult } from "#functions/apply/steps/operation.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
+import { isOfServiceAway } from "#shared/kube/engine/credential-codes.ts";
 import { endsTheRun } from "#shared/kube/engine/object-failure.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 
@@ -19,8 +20,9 @@ export function unfinishedApply(
       object.outcome === "failed" && endsTheRun(object.failure) ? [object.failure] : [],
     );
     const reported = { message: `${message}: ${why?.message}`, problems, objects };
-    if (why?.class === "ours") return { phase: why.retryable ? "Retrying" : "Failed", reason: why.reason, ...reported };
-    return { phase: "Unreachable", reason: "Unreachable", ...reported };
+    if (why?.class !== "ours") return { phase: "Unreachable", reason: "Unreachable", ...reported };
+    const tried = why.retryable ? "Retrying" : "Failed";
+    return { phase: isOfServiceAway(why.reason) ? "Unreachable" : tried, reason: why.reason, ...reported };
   }
   if (result.outcome === "failed" && !run.goesOn) {
     const phase = final ? "Failed" : "Retrying";

@@ -42,7 +42,7 @@ import { asLastApplied } from "#shared/fleet/sync/last-applied.ts";
 import { observe } from "#shared/fleet/sync/observe.ts";
 import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/fleet/sync/seen-cluster.ts";
 import { frozenBy, pausedBy, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
-import { isOfCredentials } from "#shared/kube/engine/credential-codes.ts";
+import { isOfCredentials, isOfServiceAway } from "#shared/kube/engine/credential-codes.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
@@ -343,11 +343,14 @@ function cutOff(operation: Operation, { observed }: SyncRow): OperationResult {
   return { phase: before === "Ready" ? "Verifying" : before, ...outOfTime };
 }
 
-/** A failure on Starling's side of the connection. An internal error is tried again, and its log has the details. */
+/**
+ * A failure on Starling's side of the connection. Without credentials the cluster is not reached: neither it nor the
+ * assignment is at fault. An internal error is tried again, and its log has the details.
+ */
 function defectFinding(error: unknown, context: Omit<OperationContext, "client">): OperationResult {
   if (error instanceof StarlingError) {
     const tried = error.retry === "transient" ? "Retrying" : "Failed";
-    const phase = isOfCredentials(error.code) ? "Unreachable" : tried;
+    const phase = isOfCredentials(error.code) || isOfServiceAway(error.code) ? "Unreachable" : tried;
     return { phase, reason: reportedReason(error.code), message: error.message };
   }
   context.ports.log.error("a sync met a defect", {

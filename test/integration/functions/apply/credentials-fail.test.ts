@@ -35,8 +35,10 @@ function readable(times: number, code: ErrorCode) {
 }
 
 test.each<[ErrorCode, string, string]>([
-  ["SecretsUnavailable", "Retrying", "SecretsUnavailable"],
-  ["StsUnavailable", "Retrying", "StsUnavailable"],
+  ["SecretsUnavailable", "Unreachable", "SecretsUnavailable"],
+  ["StsUnavailable", "Unreachable", "StsUnavailable"],
+  ["EksUnavailable", "Unreachable", "EksUnavailable"],
+  ["EksThrottled", "Retrying", "EksThrottled"],
   ["SecretNotFound", "Unreachable", "Unreachable"],
   ["RoleDenied", "Unreachable", "Unreachable"],
 ])(

@@ -13,6 +13,7 @@ import { systemClock } from "#shared/adapters/system.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ServedNames } from "#shared/fleet/served-names.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
@@ -37,12 +38,18 @@ async function moveTo(zone: string): Promise<void> {
 }
 
 /** The connector that workers of this zone really have. */
-async function connectorIn(zone: string, served: ServedNames = new Map()) {
+async function connectorIn(zone: string, served: ServedNames = new Map(), stsPort?: number) {
   const { credentials, server, caData = "" } = worker.endpoint;
   if (!("token" in credentials)) throw new Error("the fixture has no token");
   const token = await credentials.token({ refresh: false });
   const read = async () => clusterSecret({ server, caData, token });
-  const access = { sts: new STSClient({ region: "eu-west-1" }), eks: () => new EKSClient({ region: "eu-west-1" }) };
+  const credentialsOfWorker = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "secret" };
+  const place =
+    stsPort === undefined ? {} : { endpoint: `http://127.0.0.1:${stsPort}`, credentials: credentialsOfWorker };
+  const access = {
+    sts: new STSClient({ region: "eu-west-1", maxAttempts: 1, ...place }),
+    eks: () => new EKSClient({ region: "eu-west-1" }),
+  };
   const eks = new EksAccess({ ...access, clock: systemClock, installation });
   return new KubeConnector({
     secrets: { read },
@@ -113,6 +120,36 @@ test("home reports a cluster of a zone that the installation does not have as un
       /^spec\.access\.zone names a zone that the installation does not have: gone; add gone to the setting zones and deploy, or correct spec\.access\.zone of Cluster \S+$/,
     ),
   });
+});
+
+test("a cluster whose zone does not reach STS is unreachable, keeps its objects, and catches up when STS answers again", async () => {
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
+  await moveTo("spoke");
+  const zone = { own: "spoke", others: [] };
+  await worker.world.work({ zone, connector: await connectorIn("spoke") });
+  const row = await worker.world.table.get(keys.cluster("c1"));
+  if (row === undefined) throw new Error("the cluster is not registered");
+  const spec = {
+    eks: { arn: "arn:aws:eks:eu-west-1:111122223333:cluster/c1" },
+    access: { zone: "spoke", role: { name: "starling/clusters/c1" } },
+  };
+  await worker.world.table.write([
+    { put: { ...clusterRow(spec), status: row.status, uid: row.uid, version: row.version + 1 } as ClusterRow },
+  ]);
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/d")]);
+  worker.host.clearRequests();
+  await worker.world.work({ zone, connector: await connectorIn("spoke", new Map(), await closedPort()) });
+  expect(worker.host.requests()).toEqual([]);
+  const away = { reason: "StsUnavailable", message: expect.stringContaining("ECONNREFUSED") };
+  expect(await worker.observed()).toMatchObject({ phase: "Unreachable", ...away });
+  expect((await worker.world.table.get(keys.cluster("c1")))?.status.conditions).toMatchObject([
+    { type: "Reachable", status: "False", ...away },
+  ]);
+  await moveTo("spoke");
+  worker.world.aheadMs += 700_000;
+  await worker.world.work({ zone, connector: await connectorIn("spoke") });
+  expect(await worker.world.phase("web")).toBe("Reachable");
+  expect(worker.members()).toEqual(["ConfigMap c", "Namespace shop"]);
 });
 
 test("a worker that runs again asks a cluster that its zone had left whether it answers, and applies nothing", async () => {

@@ -6,7 +6,9 @@ import { zonesSurvey } from "#functions/tick/survey-zones.ts";
 import { takeSurvey } from "#functions/tick/take-survey.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Metrics } from "#shared/ports.ts";
 import { begin, counting, names, register, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld, silentLog } from "#test/support/planner-world.ts";
@@ -120,18 +122,89 @@ describe("the workers of a zone run", () => {
     expect((await surveysOf(made)()).metrics).toEqual([]);
   });
 
-  test("a zone costs two requests in each survey, however many clusters it has, once a cluster is known that answers", async () => {
+  test.each(["StsUnavailable", "EksUnavailable", "SecretsUnavailable"])(
+    "the zone is silent when its workers do not even reach the service of AWS that they ask first (%s)",
+    async (reason) => {
+      const made = await fleet(2);
+      for (const name of names(2, "s")) await note(made, name, reason);
+      expect(await surveysOf(made)()).toMatchObject({ troubled: ["spoke"], metrics: ["SilentZones spoke 1"] });
+    },
+  );
+
+  test.each(["NameNotServed", "SecretNotFound", "RoleDenied", "AddressRefused", "DriftCorrectionFailed"])(
+    "a cluster with the reason %s says nothing about the network of its zone: neither that it is down, nor that it is not",
+    async (reason) => {
+      const made = await fleet(2);
+      for (const name of names(2, "s")) await note(made, name, reason);
+      const survey = surveysOf(made);
+      expect((await survey()).metrics).toEqual([]);
+      await note(made, "s000", "Unreachable");
+      expect((await survey()).metrics).toEqual(["SilentZones spoke 1"]);
+    },
+  );
+
+  test("a cluster without Syncs, which nobody asks, says nothing either, whatever its row says", async () => {
+    const made = await fleet(1);
+    for (const name of ["s8", "s9"]) {
+      await made.addCluster(name, "none", { zone: "spoke" });
+      await register(made, name);
+    }
+    const survey = surveysOf(made);
+    await note(made, "s8", "Unreachable");
+    expect((await survey()).metrics).toEqual([]);
+    await note(made, "s9", "Answers");
+    await note(made, "s000", "Unreachable");
+    expect((await survey()).metrics).toEqual(["SilentZones spoke 1"]);
+  });
+
+  test("a cluster that answered and lost its Syncs, or moved to another zone, speaks for its zone no more", async () => {
+    const made = await fleet(3);
+    const survey = surveysOf(made);
+    for (const name of ["s000", "s001"]) await note(made, name, "Answers");
+    await note(made, "s002", "Unreachable");
+    expect((await survey()).metrics).toEqual([]);
+    for (const row of made.rows<SyncRow>("SyncOnCluster"))
+      if (row.cluster === "s000") await made.table.write([{ delete: row }]);
+    expect((await survey()).metrics).toEqual([]);
+    await made.addCluster("s001", "all");
+    const moved = await made.table.get(keys.cluster("s001"));
+    if (moved === undefined) throw new Error("s001 is not registered");
+    const { access: _access, ...spec } = moved.spec;
+    await made.table.write([{ put: { ...moved, spec, version: moved.version + 1 } as ClusterRow }]);
+    expect((await survey()).metrics).toEqual(["SilentZones spoke 1"]);
+  });
+
+  test("the fleet's directory is read again only after somebody has written to it", async () => {
+    const made = await fleet(250);
+    made.zones = new Set(["empty", "spoke"]);
+    for (const name of names(250, "s")) await note(made, name, "Unreachable");
+    await note(made, "s000", "Answers");
+    const survey = surveysOf(made);
+    const directory = Math.ceil(253 / 50);
+    const first = await survey();
+    // The rows of zones, the witness, its Syncs, and the versions of the directory.
+    const { requests } = await survey();
+    expect(requests).toBeLessThan(first.requests - directory);
+    await made.addCluster("e000", "none", { zone: "empty" });
+    await register(made, "e000");
+    await note(made, "e000", "Unreachable");
+    expect((await survey()).requests).toBeGreaterThan(requests + directory);
+    expect((await survey()).requests).toBeLessThan(requests + directory);
+  });
+
+  test("a zone costs three requests in each survey, however many clusters it has, once a cluster is known that answers", async () => {
     const made = await fleet(250);
     for (const name of names(250, "s")) await note(made, name, "Unreachable");
     await note(made, "s249", "Answers");
     made.zones = new Set(["spoke"]);
     const survey = surveysOf(made);
-    expect((await survey()).requests).toBeGreaterThan(2);
-    expect((await survey()).requests).toBe(2);
+    expect((await survey()).requests).toBeGreaterThan(4);
+    // The zone, the witness, and its Syncs, whose first page is empty here.
+    expect((await survey()).requests).toBe(4);
     await note(made, "s249", "Unreachable");
     await note(made, "s003", "Answers");
     expect(await survey()).toMatchObject({ metrics: [] });
-    expect((await survey()).requests).toBe(2);
+    expect((await survey()).requests).toBe(4);
   });
 });
 

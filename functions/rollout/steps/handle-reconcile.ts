@@ -6,7 +6,7 @@ import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { isEndedFromOutside, withoutGates } from "#shared/fleet/rollout/bake.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import type { Known } from "#shared/fleet/rollout/facts.ts";
+import type { ClusterRows, Known } from "#shared/fleet/rollout/facts.ts";
 import { hasSkips, newTargetActs } from "#shared/fleet/rollout/gate-acts.ts";
 import { releasedPrunes } from "#shared/fleet/rollout/guarded-objects.ts";
 import { clockOf } from "#shared/fleet/rollout/judge.ts";
@@ -16,6 +16,7 @@ import { servingZone } from "#shared/fleet/rows/cluster-entry.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { keys, syncName } from "#shared/fleet/rows/keys.ts";
 import { type NamedClusters, namesSome } from "#shared/fleet/rows/named-clusters.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Checking, Job } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { type SyncRow, waitsForTurn } from "#shared/fleet/rows/sync-row.ts";
@@ -147,10 +148,10 @@ export async function followReconcile(
   const downZoneOf = downZones(known, now, ports);
   let { checked } = checking;
   const left = { members: members.slice(checked), number: checking.number };
-  for await (const { cluster, state } of statesSince(known, left, ports)) {
+  for await (const { fleet, state } of statesSince(known, left, ports)) {
     // A check that takes longer than a cluster may take ends; the time begins again with every cluster that is done.
     if (state === undefined && !isLate) break;
-    const zone = state === undefined ? await downZoneOf(cluster) : undefined;
+    const zone = state === undefined ? await downZoneOf(fleet) : undefined;
     if (zone !== undefined) zones.add(zone);
     counts[state ?? (zone === undefined ? "changing" : "unreachable")]++;
     checked++;
@@ -175,10 +176,8 @@ function downZones({ row }: Known, now: Date, { table, zones = new Set() }: Plan
     if (found !== undefined && isNewer(found)) return undefined;
     return downFrom(found, { since, seconds }) > now.toISOString() ? undefined : downText(zone, found);
   };
-  return async (cluster: string): Promise<string | undefined> => {
-    if (zones.size === 0) return undefined;
-    const [entry] = await table.getMany([keys.fleet(cluster)], { newer: "kept" });
-    if (entry === undefined || isNewer(entry)) return undefined;
+  return async (entry: FleetRow | undefined): Promise<string | undefined> => {
+    if (zones.size === 0 || entry === undefined) return undefined;
     const zone = servingZone(entry, zones);
     const text = texts.get(zone) ?? textOf(zone);
     texts.set(zone, text);
@@ -192,24 +191,24 @@ interface Asked {
   readonly number: number;
 }
 
-/** The state of each member; undefined when it has not been checked since, or is still changing because of that. */
+/** Each member's entry, and its state; undefined when it has not been checked since, or is still changing because of that. */
 async function* statesSince(
   known: Known,
   { members, number }: Asked,
   { table }: PlannerPorts,
-): AsyncGenerator<{ readonly cluster: string; readonly state: State | undefined }> {
+): AsyncGenerator<Pick<ClusterRows, "fleet"> & { readonly state: State | undefined }> {
   const { owner, row } = known;
   const templates = row.operations.deletion === undefined ? relationOf(row).templates : [];
   const desired = new Set(templates.map(({ name }) => syncName(owner, name)));
   for (const page of inParts(members, pageSize)) {
     const clusters = page.map(({ cluster }) => cluster);
     const found = await readClusters(known, { clusters, with: ["syncs"] }, table);
-    for (const { cluster, syncs } of found.values()) {
+    for (const { fleet, syncs } of found.values()) {
       const isWhole = syncs.filter(({ name }) => desired.has(name)).length === desired.size;
       const states = syncs.map((sync) => stateSince(sync, number));
       const seen = states.filter((state) => state !== undefined);
       const state = seen.length < states.length ? undefined : seen.reduce(worseOf, isWhole ? "ready" : "waiting");
-      yield { cluster, state };
+      yield { fleet, state };
     }
   }
 }

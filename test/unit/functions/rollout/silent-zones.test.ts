@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { zoneUpdate } from "#shared/fleet/rows/zone-row.ts";
-import { ana, begin, names, revise, worldOf } from "#test/support/planner-story.ts";
+import { ana, begin, counting, names, revise, worldOf } from "#test/support/planner-story.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
 const reason = "ZoneDown: zone spoke: no worker has run since 2026-11-21T08:00:00.000Z";
@@ -352,6 +352,28 @@ describe("people ask for a check of clusters in a zone that is down", () => {
     });
     expect(status.conditions[0]?.message).toContain(`zone spoke: no worker has run since 2026-11-21T08:00:00.000Z`);
     expect(made.slots()).toEqual([]);
+  });
+
+  test("a reconcile that ends with clusters of a zone that is down reads their entries together with their Syncs", async () => {
+    const requestsWith = async (inSpoke: number) => {
+      const made = await worldOf(["c1"], { maxConcurrent: "100%", maxUnreachable: "100%", progressDeadline: "10m" });
+      made.zones = new Set(["spoke"]);
+      for (const name of names(inSpoke, "s")) await made.addCluster(name, "all", { zone: "spoke" });
+      for (const zone of ["home", "spoke"]) await made.pulse(zone);
+      await begin(made);
+      for (const name of ["c1", ...names(inSpoke, "s")]) await made.finish(name);
+      await made.plan();
+      await made.operate({ reconcile: ana(made.now) });
+      await made.plan();
+      await made.pulse("home");
+      await made.observe("c1", "Ready");
+      made.advanceClock(601);
+      const reads = counting(made.table);
+      await made.plan(reads.table);
+      expect((await made.group()).status.clusters).toMatchObject({ unreachable: inSpoke });
+      return reads.requests();
+    };
+    expect(await requestsWith(20)).toBe(await requestsWith(2));
   });
 
   test("the status of a group says why clusters of a zone that is down do not answer", async () => {

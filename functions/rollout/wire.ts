@@ -39,6 +39,7 @@ export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, opti
     log,
     installation: env.STARLING_INSTALLATION,
     zones: new Set(zones.keys()),
+    servedNames: served,
     defaultGuard: defaultGuardOf(env.STARLING_GUARD),
   };
   return sqsHandler({

@@ -27,6 +27,7 @@ import type {
 import { keyText, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { zoneUpdate } from "#shared/fleet/rows/zone-row.ts";
+import type { ServedNames } from "#shared/fleet/served-names.ts";
 import type { Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -58,6 +59,7 @@ export class PlannerWorld {
   defaultGuard: GuardSpec | undefined;
   /** The zones of the installation besides `home`. */
   zones: ReadonlySet<string> = new Set();
+  servedNames: ServedNames = new Map();
   now = new Date("2026-11-21T08:00:00.000Z");
   readonly clock = { now: () => this.now };
   #nextAct = 1;
@@ -93,6 +95,7 @@ export class PlannerWorld {
         installation: "test",
         defaultGuard: this.defaultGuard,
         zones: this.zones,
+        servedNames: this.servedNames,
       },
       this.steps,
     );

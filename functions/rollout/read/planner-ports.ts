@@ -6,10 +6,11 @@ import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import type { Member } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
+import type { ServingZones } from "#shared/fleet/rows/cluster-entry.ts";
 import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 /** The ports of a call. */
-export interface GivenPorts {
+export interface GivenPorts extends ServingZones {
   readonly table: Table;
   readonly blobs: BlobStore;
   readonly sender: MessageSender;
@@ -18,8 +19,6 @@ export interface GivenPorts {
   readonly log: Log;
   /** Names this installation in the clusters; part of every Sync's uid. */
   readonly installation: string;
-  /** The zones of the installation besides `home`. */
-  readonly zones?: ReadonlySet<string>;
   /** The guard of groups that have none of their own. */
   readonly defaultGuard?: GuardSpec | undefined;
 }

@@ -167,7 +167,8 @@ export async function followReconcile(
 }
 
 /** For a cluster that was not checked since the request: its zone in words, when no worker of that has run since. */
-function downZones({ row }: Known, now: Date, { table, zones = new Set() }: PlannerPorts) {
+function downZones({ row }: Known, now: Date, ports: PlannerPorts) {
+  const { table, zones = new Set() } = ports;
   const texts = new Map<string, Promise<string | undefined>>();
   const { at: since = now.toISOString() } = row.operations.reconcile ?? {};
   const seconds = clockOf({ row }, now).progressSeconds;
@@ -178,7 +179,7 @@ function downZones({ row }: Known, now: Date, { table, zones = new Set() }: Plan
   };
   return async (entry: FleetRow | undefined): Promise<string | undefined> => {
     if (zones.size === 0 || entry === undefined) return undefined;
-    const zone = servingZone(entry, zones);
+    const zone = servingZone(entry, ports);
     const text = texts.get(zone) ?? textOf(zone);
     texts.set(zone, text);
     return text;

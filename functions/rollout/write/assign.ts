@@ -143,7 +143,7 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
   const { known, now } = transaction;
   const { written, goingOn, paused, isPart } = portionOf(rows, step);
   const { zones = new Set() } = ports;
-  const zone = fleet && zones.size > 0 ? { name: servingZone(fleet, zones), since: transaction.at } : undefined;
+  const zone = fleet && zones.size > 0 ? { name: servingZone(fleet, ports), since: transaction.at } : undefined;
   let isKnown = true;
   for (const assignment of written) {
     const before = syncs.find(({ name }) => name === assignment.name);

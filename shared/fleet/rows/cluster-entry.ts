@@ -7,6 +7,7 @@ import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { clusterSchema } from "#shared/fleet/rows/needed-schema.ts";
 import { type ClusterRow, type FleetRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";
+import { type ServedNames, servesName } from "#shared/fleet/served-names.ts";
 
 type Texts = Readonly<Record<string, string>>;
 
@@ -61,13 +62,22 @@ export function zoneOfEntry({ zone = homeZone }: Pick<FleetRow, "zone">): string
   return zone;
 }
 
+export interface ServingZones {
+  /** The zones of the installation besides `home`. */
+  readonly zones?: ReadonlySet<string>;
+  readonly servedNames?: ServedNames;
+}
+
 /**
- * The zone whose workers get the messages about the cluster: those of `home` report a zone that was removed.
- * @param zones - the zones of the installation besides `home`.
+ * The zone whose workers get the messages about the cluster: those of `home` report a zone that was removed, and one that
+ * does not serve the cluster's name.
  */
-export function servingZone(entry: Pick<FleetRow, "zone">, zones: ReadonlySet<string>): string {
+export function servingZone(
+  entry: Pick<FleetRow, "zone" | "name">,
+  { zones = new Set(), servedNames = new Map() }: ServingZones,
+): string {
   const zone = zoneOfEntry(entry);
-  return zones.has(zone) ? zone : homeZone;
+  return zones.has(zone) && servesName(servedNames, zone, entry.name) ? zone : homeZone;
 }
 
 /** Everything that the entry says. An entry of the same text is not written again. */

@@ -35,8 +35,9 @@ type Judged = Omit<SeenSlot, "lease">;
 export async function withZones(
   transaction: Transaction,
   judged: readonly Judged[],
-  { zones = new Set(), table }: PlannerPorts,
+  ports: PlannerPorts,
 ): Promise<readonly Judged[]> {
+  const { zones = new Set(), table } = ports;
   const { at } = transaction;
   const { downZones = [], deadline = at, zonesDownFrom = "" } = transaction.rolloutState;
   const isLate = later(deadline, lateSeconds) < at;
@@ -48,7 +49,7 @@ export async function withZones(
   const asked = new Set((remembered.length > 0 ? waiting : silent).map(({ slot }) => slot.cluster));
   const entries = await table.getMany([...asked].map(keys.fleet), { newer: "kept" });
   const zoneOf = new Map(
-    entries.flatMap((row) => (isNewer(row) ? [] : [[row.name, servingZone(row, zones)] as const])),
+    entries.flatMap((row) => (isNewer(row) ? [] : [[row.name, servingZone(row, ports)] as const])),
   );
   const used = new Set(zoneOf.values());
   const rows = await table.getMany([...used].map(keys.zone), { newer: "kept" });

@@ -327,6 +327,30 @@ describe("zones that are removed from the settings", () => {
   });
 });
 
+describe("a zone that no longer serves the name of a cluster", () => {
+  test("the cluster waits for the workers of home, which report it, also while the zone is down", async () => {
+    const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+    await homeWorks(made);
+    made.advanceClock(600);
+    await made.plan();
+    expect(made.rolloutState().downZones).toMatchObject([{ zone: "spoke" }]);
+    made.servedNames = new Map([["spoke", ["s2"]]]);
+    await made.pulse("home");
+    await revise(made, "bbb");
+    expect(made.states()).toEqual({ c1: "Assigned", s1: "Assigned", s2: "Unreachable" });
+    expect(made.slots().find(({ cluster }) => cluster === "s1")?.zone).toMatchObject({ name: "home" });
+    for (const seconds of [300, 300, 300]) {
+      made.advanceClock(seconds);
+      await made.pulse("home");
+      await made.plan();
+    }
+    expect(made.states()).toMatchObject({ s1: "Assigned" });
+    await made.observe("s1", "Unreachable", { reason: "NameNotServed" });
+    await made.plan();
+    expect(made.targets().find(({ cluster }) => cluster === "s1")?.reason).toMatch(/^NameNotServed/);
+  });
+});
+
 describe("people ask for a check of clusters in a zone that is down", () => {
   test("the answer comes after the time of an attempt and names the zone, also where nothing was assigned", async () => {
     const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });

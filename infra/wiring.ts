@@ -21,6 +21,7 @@ import {
   invocationOf,
   logsOf,
   type Named,
+  networksOfZones,
   plain,
   queueLengthOf,
   queuesAndLettersOfZones,
@@ -29,7 +30,6 @@ import {
   secretDescriptionOf,
   secretOf,
   sourceBuckets,
-  zoneAddresses,
 } from "#infra/constructs/access.ts";
 import { ApiEntry, type ApiEntryProps } from "#infra/constructs/api-entry.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
@@ -320,10 +320,10 @@ export class Wiring extends Construct {
           ? {
               // With the dead letters of both of their queues, for starling doctor.
               STARLING_ZONE_QUEUES: queuesAndLettersOfZones(toApplyOfZones, allLetters),
-              STARLING_ZONE_ADDRESSES: zoneAddresses([
-                ...zones.map(({ setting: { name }, network: { addresses } }) => ({ name, addresses })),
+              STARLING_ZONE_NETWORKS: networksOfZones([
+                ...zones.map(({ setting, network: { addresses } }) => ({ setting, addresses })),
                 // The addresses of zones elsewhere are outputs of their own stacks.
-                ...remotes.map(({ zone }) => ({ name: zone, addresses: [] })),
+                ...props.zonesElsewhere.map((setting) => ({ setting, addresses: [] })),
               ]),
             }
           : {}),

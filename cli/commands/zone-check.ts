@@ -118,8 +118,8 @@ function judged(zone: ZoneObject, { answer, checked, clusters, workedAt }: Answe
   const region = answer?.region ?? zone.region;
   const prices = networkPrices(region);
   const place = defined({ region, subnets: answer?.subnets });
-  // Only a worker sees what existing subnets have.
-  const isSeen = answer !== undefined || network.type !== "subnets";
+  // Only a worker sees what existing subnets have, and the gateways of a network in another account or region.
+  const isSeen = answer !== undefined || network.type === "none" || network.addresses.length > 0;
   return {
     kind: "ZoneCheck",
     metadata,
@@ -141,15 +141,21 @@ function judged(zone: ZoneObject, { answer, checked, clusters, workedAt }: Answe
 }
 
 /** The finding for a check that no worker of the zone ran in time. */
-function untaken({ metadata: { name }, network }: ZoneObject, workedAt: string | undefined): WorkerFinding {
+function untaken({ metadata: { name }, network, logGroup }: ZoneObject, workedAt: string | undefined): WorkerFinding {
   const since = workedAt === undefined ? "" : `; the last sign of one is of ${workedAt}`;
   const message = `no worker of the zone ${name} has run the check within ${patienceSeconds} s${since}`;
-  const ways: Readonly<Record<string, string>> = {
-    subnets:
-      "; in subnets without a NAT gateway, the VPC needs a gateway endpoint of DynamoDB, or no worker reads a row",
-    vpc: "; look at the NAT gateway and the gateway endpoint of DynamoDB in the VPC of the zone",
+  const isFar = logGroup !== undefined;
+  const ways: Readonly<Record<ZoneObject["network"]["type"], string>> = {
+    none: "",
+    subnets: isFar
+      ? "; the subnets of the zone need a way to STS of their region and to DynamoDB of Starling's region, which a gateway endpoint of another region is not"
+      : "; in subnets without a NAT gateway, the VPC needs a gateway endpoint of DynamoDB, or no worker reads a row",
+    vpc: isFar
+      ? "; look at the NAT gateway of the VPC in the zone's account and region"
+      : "; look at the NAT gateway and the gateway endpoint of DynamoDB in the VPC of the zone",
   };
-  const remedy = `see whether the function apply of the zone is throttled or fails, and look at its oldest message and its dead letters: \`starling doctor\`${ways[network.type] ?? ""}`;
+  const log = isFar ? `; its workers log in ${logGroup}, in the zone's account and region` : "";
+  const remedy = `see whether the function apply of the zone is throttled or fails, and look at its oldest message and its dead letters: \`starling doctor\`${ways[network.type]}${log}`;
   return { state: "unknown", code: "NotTaken", message, remedy };
 }
 

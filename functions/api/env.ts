@@ -16,8 +16,8 @@ export const apiEnv = z.object({
   STARLING_ZONE_QUEUES: z.string().min(1).optional(),
   /** Patterns of the names of clusters that zones serve: `spoke=eu-*+fra-1`. Absent where each zone serves every name. */
   STARLING_ZONE_CLUSTERS: z.string().min(1).optional(),
-  /** The fixed addresses of these zones: `fixed=192.0.2.1+192.0.2.2,spoke=`. */
-  STARLING_ZONE_ADDRESSES: z.string().min(1).optional(),
+  /** The networks of these zones, with their fixed addresses: `fixed=vpc+192.0.2.1+192.0.2.2,spoke=subnets,far=none`. */
+  STARLING_ZONE_NETWORKS: z.string().min(1).optional(),
   /** The zone from which Sources are read; `home` is outside of every VPC. `-` where there are no networks. */
   STARLING_RESOLVE_ZONE: z.string().min(1),
   /** Dead-letter queues, whose messages are counted. */

@@ -11,7 +11,7 @@ import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { zonedSender } from "#shared/adapters/zoned-sender.ts";
 import { namedTexts } from "#shared/base/named-texts.ts";
-import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
+import { parseZoneNetworks } from "#shared/fleet/api/zone-object.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
 import { networkZone } from "#shared/fleet/kinds/zone-name.ts";
 import { parseServedNames } from "#shared/fleet/served-names.ts";
@@ -42,7 +42,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     uploads: new S3Uploads(aws.s3, env.STARLING_BUCKET),
     sender: zonedSender(new SqsSender(aws.sqs, queues, { urls: zones, clock, log }), { zones, served, table }),
     servedNames: served,
-    zoneNetworks: parseZoneAddresses(env.STARLING_ZONE_ADDRESSES, { queues: zones, served }),
+    zoneNetworks: parseZoneNetworks(env.STARLING_ZONE_NETWORKS, { queues: zones, served }),
     resolveZone: networkZone(env.STARLING_RESOLVE_ZONE),
     clock,
     ids: randomIds,

@@ -3,6 +3,8 @@ import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type * as z from "zod";
+import type { ZoneSetting } from "#infra/zone-settings.ts";
+import type { ZoneNetworkKind } from "#shared/fleet/api/zone-object.ts";
 import { eventSource } from "#shared/fleet/outside-event.ts";
 import { dueShards } from "#shared/fleet/rows/due.ts";
 import { type Partition, stateIndex } from "#shared/fleet/rows/keys.ts";
@@ -207,11 +209,20 @@ export function queuesAndLettersOfZones(zones: readonly QueueOfZone[], letters: 
   return { value, statements: [...statements, rightTo("sqs:GetQueueAttributes", letters)] };
 }
 
-/** The fixed addresses of each zone. */
-export function zoneAddresses(
-  zones: readonly { readonly name: string; readonly addresses: readonly string[] }[],
+/** The network of each zone, with the fixed addresses that are known, as `parseZoneNetworks` reads them. */
+export function networksOfZones(
+  zones: readonly { readonly setting: ZoneSetting; readonly addresses: readonly string[] }[],
 ): Access {
-  return plain(zones.map(({ name, addresses }) => `${name}=${addresses.join("+")}`).join(","));
+  return plain(
+    zones
+      .map(({ setting, addresses }) => `${setting.name}=${[networkKindOf(setting), ...addresses].join("+")}`)
+      .join(","),
+  );
+}
+
+function networkKindOf({ vpc, subnets }: ZoneSetting): ZoneNetworkKind {
+  if (vpc !== undefined) return "vpc";
+  return subnets === undefined ? "none" : "subnets";
 }
 
 /** The right to count the messages of a queue, without reading them. */

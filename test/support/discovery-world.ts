@@ -13,7 +13,7 @@ import { Principals } from "#local/aws/iam/principals.ts";
 import { EksInventory } from "#shared/adapters/aws/eks-inventory.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { allItems } from "#shared/base/all-pages.ts";
-import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
+import { parseZoneNetworks } from "#shared/fleet/api/zone-object.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { DiscoveryRow, FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -169,7 +169,7 @@ export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<
       const ports = {
         ...{ table, sender, clock, log, installation, ids: randomIds, blobs: new MemoryBlobStore() },
         ...healthyInstallation,
-        zoneNetworks: parseZoneAddresses("spoke=,fixed="),
+        zoneNetworks: parseZoneNetworks("spoke=subnets,fixed=vpc"),
       };
       const caller = { principal: "arn:aws:iam::111122223333:user/test" };
       await applyDocuments(ports, { documents, mode: "write", confirmed: "confirmed", caller });

@@ -302,6 +302,13 @@ test("clusterNames narrows the role of a zone of the installation's own account,
   expect(Variables.STARLING_ZONE_CLUSTERS).toBe("z1=z1-*+fra-1,z2=z2-*+fra-2,z3=z3-*+fra-3");
 });
 
+test("the api knows the kind of each zone's network, and the addresses of those in its own account and region", () => {
+  const { Variables } = functionNamed(control, "api").Properties.Environment as {
+    readonly Variables: Record<string, unknown>;
+  };
+  expect(textOf(Variables.STARLING_ZONE_NETWORKS)).toMatch(/^z1=vpc\+<WiringZonez1\w+>,z2=none,z3=vpc$/);
+});
+
 test.each([
   ["eu-*", "eu-1", true],
   ["eu-*", "xeu-1", false],

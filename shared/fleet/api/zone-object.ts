@@ -34,17 +34,16 @@ export interface ZoneObject {
   };
 }
 
-/** The zones besides `home` as the function api gets them: `fixed=192.0.2.1+192.0.2.2,spoke=`, by the addresses of each. */
-export function parseZoneAddresses(
+/** The zones besides `home` as the function api gets them: `fixed=vpc+192.0.2.1+192.0.2.2,spoke=subnets,far=none`. */
+export function parseZoneNetworks(
   text: string | undefined,
   { queues = new Map(), served = new Map() }: ZonePlaces = {},
 ): readonly ZoneObject[] {
   return [...namedTexts(text)].map(([name, list]) => {
-    const addresses = list.split("+").filter((address) => address !== "");
+    const [type, ...addresses] = list.split("+") as [ZoneNetworkKind, ...string[]];
     const queue = queues.get(name) ?? "";
     const place = { account: accountOfQueue(queue), region: regionOfQueue(queue), clusterNames: served.get(name) };
-    const network = { type: addresses.length > 0 ? ("vpc" as const) : ("subnets" as const), addresses };
-    return { kind: "Zone", metadata: { name }, network, ...defined(place) };
+    return { kind: "Zone", metadata: { name }, network: { type, addresses }, ...defined(place) };
   });
 }
 

@@ -11,7 +11,7 @@ import { IamRoles } from "#local/aws/iam/iam-roles.ts";
 import { startCloudFormation } from "#local/aws/services/cloudformation-server.ts";
 import { rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
 import type { ClusterObject } from "#shared/fleet/api/objects.ts";
-import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
+import { parseZoneNetworks } from "#shared/fleet/api/zone-object.ts";
 import { type CliFixture, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 
 const [home, spoke, far] = ["111122223333", "444455556666", "777788889999"];
@@ -29,7 +29,7 @@ let failure: ((call: EksStsCall) => CallFailure | undefined) | undefined;
 /** By the name of the embedded cluster. */
 let arns: Map<string, string>;
 beforeEach(async () => {
-  cli = await startCliFixture({ zoneNetworks: parseZoneAddresses("fixed-eu=203.0.113.7") });
+  cli = await startCliFixture({ zoneNetworks: parseZoneNetworks("fixed-eu=vpc+203.0.113.7") });
   [roles, clusters, arns, failure] = [new IamRoles(), new EksRegister(), new Map(), undefined];
   for (const account of [home, spoke]) roles.put({ arn: adminIn(account), trusts: [{ principalArn: principal }] });
   aws = await startEksAndSts({ principals: cli.principals, roles, clusters, fail: (call) => failure?.(call) });

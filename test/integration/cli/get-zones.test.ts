@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from "vitest";
 import { starlingVersion } from "#shared/base/starling-version.ts";
-import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
+import { parseZoneNetworks } from "#shared/fleet/api/zone-object.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { zoneUpdate } from "#shared/fleet/rows/zone-row.ts";
@@ -12,7 +12,7 @@ import { forEachTest } from "#test/support/for-tests.ts";
 
 const cli = forEachTest(() =>
   startCliFixture({
-    zoneNetworks: parseZoneAddresses("fixed=203.0.113.7+203.0.113.8,spoke=", {
+    zoneNetworks: parseZoneNetworks("fixed=vpc+203.0.113.7+203.0.113.8,spoke=subnets", {
       queues: new Map([
         ["fixed", "https://sqs.eu-west-1.amazonaws.com/111122223333/apply-fixed"],
         ["spoke", "https://sqs.eu-north-1.amazonaws.com/444455556666/starling-zone-spoke-apply"],

@@ -1,14 +1,17 @@
 /** A check that no worker makes ends after a bounded time, and names the zone whose workers did not answer. */
 
 import { expect, test } from "vitest";
-import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
+import { parseZoneNetworks } from "#shared/fleet/api/zone-object.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 
-const zones = parseZoneAddresses("spoke=,fixed=203.0.113.7");
+const far = "https://sqs.eu-north-1.amazonaws.com/444455556666/starling-zone-far-apply";
+const zones = parseZoneNetworks("spoke=subnets,fixed=vpc+203.0.113.7,far=subnets,farvpc=vpc,farnone=none", {
+  queues: new Map(["far", "farvpc", "farnone"].map((zone) => [zone, far])),
+});
 const cli = forEachTest(() => startCliFixture({ zoneNetworks: zones }));
 
 /** A clock that is 15 seconds later at each look: the test does not wait, and the API still takes the signatures. */
@@ -35,18 +38,25 @@ test.each(["home", "spoke"])(
   },
 );
 
-test("the cost of existing subnets is not known when no worker of the zone has looked at them", async () => {
-  const { code, out, err } = await cli.run("zone check spoke", { now: hurriedClock() });
+test.each([
+  ["spoke", "the monthly cost of the zone is not known, because no worker has run the check"],
+  ["farvpc", "the monthly cost of the zone is not known, because no worker has run the check"],
+  ["farnone", "the zone runs outside of every VPC, and pays for no endpoint and no NAT gateway"],
+])("the cost of the network of %s is said as far as it is known without a worker's look", async (zone, cost) => {
+  const { code, out, err } = await cli.run(`zone check ${zone}`, { now: hurriedClock() });
   expect(code).toBe(3);
-  expect(out).toContain("NotTaken: no worker of the zone spoke has run the check within 90 s");
+  expect(out).toContain(`NotTaken: no worker of the zone ${zone} has run the check within 90 s`);
   expect(out).not.toContain("ENDPOINT");
-  expect(err).toContain("the monthly cost of the zone is not known, because no worker has run the check");
+  expect(err).toContain(cost);
 });
 
 test.each([
   ["spoke", "subnets", "the VPC needs a gateway endpoint of DynamoDB"],
   ["fixed", "vpc", "look at the NAT gateway and the gateway endpoint of DynamoDB"],
-  ["home", "none", "`starling doctor`"],
+  ["home", "none", "dead letters: `starling doctor`"],
+  ["far", "subnets", "need a way to STS of their region and to DynamoDB of Starling's region"],
+  ["farvpc", "vpc", "look at the NAT gateway of the VPC in the zone's account and region"],
+  ["farnone", "none", "dead letters: `starling doctor`; its workers log in /starling/"],
 ])("a check of the zone %s that no worker takes ends with exit code 3, in a network %s", async (zone, type, remedy) => {
   const workedAt = "2026-11-21T08:00:00.000Z";
   await cli.table.write([

@@ -1,7 +1,7 @@
 /** A Cluster is refused when its zone does not serve clusters of its name. */
 
 import { expect, test } from "vitest";
-import { parseZoneAddresses } from "#shared/fleet/api/zone-object.ts";
+import { parseZoneNetworks } from "#shared/fleet/api/zone-object.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { apiFixture, cluster } from "#test/unit/functions/api/api-fixture.ts";
@@ -13,7 +13,7 @@ const inZone = (name: string, zone: string) => {
 };
 
 function fixture() {
-  const zones = { zoneNetworks: parseZoneAddresses("spoke=,fixed="), servedNames: served };
+  const zones = { zoneNetworks: parseZoneNetworks("spoke=subnets,fixed=vpc"), servedNames: served };
   return apiFixture(new MemoryTable(), undefined, undefined, zones);
 }
 

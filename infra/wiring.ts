@@ -695,9 +695,7 @@ export class Wiring extends Construct {
       logNamesOfZones,
       mapValues(workersOfZones, ({ logs }) => logs),
     );
-    warnOfLargeEnvironment(api.lambda, {
-      remedy: "shorten the lists clusterNames of setting zones, or take zones out of it",
-    });
+    for (const { lambda } of Object.values(allFunctions)) warnOfLargeEnvironment(lambda);
     new ZoneWatch(this, "ZoneWatch", {
       installationId,
       zones: zoneWorkers.map(({ name, worker, queues }) => ({ zone: name, worker: worker.lambda, queues })),

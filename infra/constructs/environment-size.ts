@@ -11,19 +11,21 @@ const longestAddress = "255.255.255.255".length;
 const randomEnd = "-1A2B3C4D5E6F".length;
 
 /** Warns at each synthesis of variables that Lambda would refuse in the middle of a deployment. */
-export function warnOfLargeEnvironment(lambda: LambdaFunction, { remedy }: { readonly remedy: string }): void {
+export function warnOfLargeEnvironment(lambda: LambdaFunction): void {
   const { defaultChild } = lambda.node;
   if (!(defaultChild instanceof CfnFunction)) return;
   const stack = Stack.of(lambda);
   const { variables = {} } = stack.resolve(defaultChild.environment) as { readonly variables?: object };
-  const bytes = Object.entries(variables).reduce(
-    (sum, [name, value]) => sum + name.length + lengthOf(value, stack.stackName),
-    0,
-  );
+  const sizes = Object.entries(variables).map(([name, value]) => ({
+    name,
+    bytes: name.length + lengthOf(value, stack.stackName),
+  }));
+  const bytes = sizes.reduce((sum, each) => sum + each.bytes, 0);
   if (bytes <= mostBytes) return;
+  const [first, second] = sizes.toSorted((a, b) => b.bytes - a.bytes).map((each) => `${each.name} (${each.bytes})`);
   Annotations.of(lambda).addWarningV2(
     "starling:environment",
-    `the variables of function ${lambda.node.path} have about ${bytes} bytes, but Lambda takes ${mostBytes}; ${remedy}`,
+    `the variables of function ${lambda.node.path} have about ${bytes} bytes, but Lambda takes ${mostBytes}; the longest are ${first} and ${second}: shorten the settings that they come from, such as the lists clusterNames and vpcs of setting zones`,
   );
 }
 

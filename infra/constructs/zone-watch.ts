@@ -62,8 +62,9 @@ export function alarmOfZone(scope: Construct, id: string, { zone, worker, queues
   const counts = ["errors", "letters", "slowLetters", ...(silent === undefined ? [] : ["silent"])];
   const areOld = ["age", "slowAge"].map((name) => `(FILL(${name}, 0) > ${oldSeconds})`);
   const standsStill = `(FILL(age, 0) > ${standstillSeconds}) * (1 > FILL(calls, 0))`;
+  const ofSurvey = silent === undefined ? "" : "they reach none of its clusters, its queue takes no messages, ";
   new RunbookAlarm(scope, id, {
-    says: `Zone ${zone} is down: its workers fail or reach none of its clusters, or its queue takes no messages, or they wait or are dead letters. Other zones are not affected.`,
+    says: `Zone ${zone} is down: its workers fail, ${ofSurvey}or its messages wait or are dead letters. Other zones are not affected.`,
     section: "zone-down",
     metric: new MathExpression({
       expression: [...counts.map((name) => `FILL(${name}, 0)`), ...areOld, standsStill].join(" + "),

@@ -281,6 +281,16 @@ describe("the workers of a zone elsewhere", () => {
     },
   );
 
+  test.each(zones)(
+    "the alarm in the stack of %s names what it measures there, and not what the control stack measures",
+    (zone) => {
+      const [alarm] = ofType(workersIn[zone], "AWS::CloudWatch::Alarm");
+      const says = textOf(alarm?.Properties.AlarmDescription);
+      expect(says).toContain(`Zone ${zone} is down: its workers fail, or its messages wait or are dead letters. `);
+      expect(JSON.stringify(alarm?.Properties.Metrics)).not.toContain("SilentZones");
+    },
+  );
+
   test("a zone elsewhere needs no network, and has one where the setting says so", () => {
     expect(worker("z2").Properties.VpcConfig).toBeUndefined();
     expect(worker("z3").Properties.VpcConfig).toBeDefined();

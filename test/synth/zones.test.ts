@@ -298,8 +298,10 @@ describe("the alarms of a zone", () => {
     expect(rings(40, 29)).toBe("ALARM");
   });
 
-  test("its description names the zone and the section of the runbook", () => {
-    expect(textOf(down("z2").Properties.AlarmDescription)).toMatch(/^Zone z2 is down: .* docs\/runbook\.md#zone-down$/);
+  test("its description names the zone, all that it measures and the section of the runbook", () => {
+    expect(textOf(down("z2").Properties.AlarmDescription)).toMatch(
+      /^Zone z2 is down: its workers fail, they reach none of its clusters, its queue takes no messages, or its messages wait or are dead letters\. .* docs\/runbook\.md#zone-down$/,
+    );
   });
 });
 
@@ -324,25 +326,40 @@ const tenZones = Array.from({ length: 10 }, (_, index) => ({
 }));
 const manyNames = Array.from({ length: 10 }, (_, index) => `production-of-europe-central-${index}-*`);
 
+/** The form of an id of a VPC, with a number. */
+const vpcId = (number: number) => `vpc-${String(number).padStart(17, "0")}`;
+
 test.each([
-  ["ten zones with the longest names", {}, false],
-  ["ten long patterns of clusters in each", { clusterNames: manyNames }, true],
-])("with %s, the synthesis warns of variables that Lambda would refuse: %s", (_, fields, warns) => {
+  ["ten zones with the longest names", () => ({}), []],
+  [
+    "ten long patterns of clusters in each of ten zones",
+    () => ({ clusterNames: manyNames }),
+    ["Tick", "Api", "Rollout", "Apply"],
+  ],
+  [
+    "five VPCs and six long patterns of clusters in each of ten zones",
+    (zone: number) => ({
+      clusterNames: manyNames.slice(0, 6),
+      vpcs: Array.from({ length: 5 }, (_, index) => vpcId(5 * zone + index)),
+    }),
+    ["Api", "Discover"],
+  ],
+])("with %s, the synthesis warns of each function whose variables Lambda would refuse", (_, fields, functions) => {
   const app = new App({ context: { "aws:cdk:bundling-stacks": [] } });
-  const zones = tenZones.map((zone) => ({ ...zone, ...fields }));
+  const zones = tenZones.map((zone, index) => ({ ...zone, ...fields(index) }));
   const { control: stack } = new Starling(app, "Starling", { zones });
   const warnings = stack.node
     .findAll()
     .flatMap(({ node }) => node.metadata)
     .filter(({ type, data }) => type === "aws:cdk:warning" && String(data).includes("the variables of function"));
   expect(warnings.map(({ data }) => String(data))).toEqual(
-    warns
-      ? [
-          expect.stringMatching(
-            /^the variables of function \S+\/Api\/Function have about \d{4} bytes, but Lambda takes 4096; shorten the lists clusterNames/,
-          ),
-        ]
-      : [],
+    functions.map((name) =>
+      expect.stringMatching(
+        new RegExp(
+          `^the variables of function \\S+/${name}/Function have about \\d{4} bytes, but Lambda takes 4096; the longest are STARLING_ZONE_CLUSTERS \\(\\d{4}\\) and STARLING_\\w+ \\(\\d{3,4}\\): shorten the settings that they come from, such as the lists clusterNames and vpcs of setting zones`,
+        ),
+      ),
+    ),
   );
 });
 

@@ -37,7 +37,7 @@ export async function withZones(
   judged: readonly Judged[],
   ports: PlannerPorts,
 ): Promise<readonly Judged[]> {
-  const { zones = new Set(), table } = ports;
+  const { zones = new Set() } = ports;
   const { at } = transaction;
   const { downZones = [], deadline = at, zonesDownFrom = "" } = transaction.rolloutState;
   const isLate = later(deadline, lateSeconds) < at;
@@ -47,14 +47,8 @@ export async function withZones(
   const waiting = zones.size > 0 ? judged.filter(isWaiting) : [];
   const silent = waiting.filter(({ slot, syncs, clock }) => isWorkerSilent(slot, syncs, clock));
   const asked = new Set((remembered.length > 0 ? waiting : silent).map(({ slot }) => slot.cluster));
-  const entries = await table.getMany([...asked].map(keys.fleet), { newer: "kept" });
-  const zoneOf = new Map(
-    entries.flatMap((row) => (isNewer(row) ? [] : [[row.name, servingZone(row, ports)] as const])),
-  );
+  const { zoneOf, rowOf } = await readPlaces([...asked], ports);
   const used = new Set(zoneOf.values());
-  const rows = await table.getMany([...used].map(keys.zone), { newer: "kept" });
-  const found = new Map(rows.map((row) => [keyText(row), row]));
-  const rowOf = (zone: string) => found.get(keyText(keys.zone(zone)));
   const stillDown = remembered.filter(({ zone, workedAt }) => {
     const row = rowOf(zone);
     return !used.has(zone) || (row?.type === "Zone" ? row.workedAt === workedAt : row === undefined);
@@ -82,6 +76,18 @@ export async function withZones(
   if (canonicalJson(after) !== canonicalJson(downZones))
     transaction.edit({ downZones: after.length === 0 ? undefined : after });
   return seen;
+}
+
+/** The zones of clusters that have an entry, and the rows of these zones. */
+async function readPlaces(clusters: readonly string[], ports: PlannerPorts) {
+  const { table } = ports;
+  const entries = await table.getMany(clusters.map(keys.fleet), { newer: "kept" });
+  const zoneOf = new Map(
+    entries.flatMap((row) => (isNewer(row) ? [] : [[row.name, servingZone(row, ports)] as const])),
+  );
+  const rows = await table.getMany([...new Set(zoneOf.values())].map(keys.zone), { newer: "kept" });
+  const found = new Map(rows.map((row) => [keyText(row), row]));
+  return { zoneOf, rowOf: (zone: string) => found.get(keyText(keys.zone(zone))) };
 }
 
 /** With `home` alone, the workers do not say that they run. */

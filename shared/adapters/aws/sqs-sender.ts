@@ -23,7 +23,7 @@ const policy: RetryPolicy = {
 };
 /** SQS's limit of a group's name. One message with a longer name makes SQS refuse the whole batch. */
 const longestGroup = 128;
-/** How long the queues of zones, all at once, may keep a caller waiting. */
+/** How long the queue of a zone may take for a batch. One that takes longer gets no further batch of the caller. */
 const zoneAnswerMs = 5_000;
 const zonePauseMs = 30_000;
 const zoneBatchesAtOnce = 5;
@@ -101,20 +101,20 @@ export class SqsSender implements MessageSender {
     const { urls, clock, log } = this.#zones as ZoneQueues;
     const isPaused = () => clock.now().getTime() < (this.#pauses.get(zone) ?? 0);
     if (isPaused()) return;
-    const abortSignal = AbortSignal.timeout(zoneAnswerMs);
     const QueueUrl = urls.get(zone) as string;
     try {
       const client = await sqsFor(this.#clientFor("apply"), QueueUrl);
       await runConcurrently([...inParts(messages, batch)], zoneBatchesAtOnce, (part) =>
-        sendBatch(client, { QueueUrl, messages: part, abortSignal }),
+        sendBatch(client, { QueueUrl, messages: part, abortSignal: AbortSignal.timeout(zoneAnswerMs) }),
       );
       this.#pauses.delete(zone);
     } catch (caught) {
       // Calls that began together fail together.
       if (isPaused()) return;
       this.#pauses.set(zone, clock.now().getTime() + zonePauseMs);
-      const error = abortSignal.aborted ? `no answer within ${zoneAnswerMs / 1000} s` : errorMessage(caught);
-      const code = abortSignal.aborted ? "NoAnswer" : codeOf(caught);
+      const isMute = caught instanceof Error && caught.name === "AbortError";
+      const error = isMute ? `no answer within ${zoneAnswerMs / 1000} s` : errorMessage(caught);
+      const code = isMute ? "NoAnswer" : codeOf(caught);
       log.error(`the queue of zone ${zone} takes no messages; its clusters wait`, {
         zone,
         queue: QueueUrl,

@@ -2,6 +2,7 @@ import { CreateQueueCommand, ReceiveMessageCommand, SQSClient } from "@aws-sdk/c
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AwsAccountReader } from "#shared/adapters/aws/aws-account-reader.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
+import { systemClock } from "#shared/adapters/system.ts";
 import { regionOfQueue } from "#shared/base/queue-place.ts";
 import type { Message, OwnerRef } from "#shared/messages.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
@@ -157,3 +158,19 @@ test("a queue that takes the request and never answers is given up after some se
   await expect(counted).rejects.toThrow("SQS did not answer within 5 s");
   stop();
 }, 20_000);
+
+test("a far queue that answers slowly gets all messages, however long all batches together take", async () => {
+  const { QueueUrl: far = "" } = await client.send(new CreateQueueCommand({ QueueName: "slow" }));
+  let taken = 0;
+  const stop = aws.proxy.intercept({
+    before: () => new Promise((resolve) => void setTimeout(resolve, 1000)),
+    after: ({ request }, { status }) => {
+      if (status === 200) taken += (request.Entries as readonly unknown[]).length;
+    },
+  });
+  const sender = new SqsSender(client, {}, { urls: new Map([["far", far]]), clock: systemClock, log: silentLog });
+  await sender.send(Array.from({ length: 300 }, (_, at) => ({ to: "apply", cluster: `c${at}`, zone: "far" }) as const));
+  expect(taken).toBe(300);
+  expect([...sender.deafZones()]).toEqual([]);
+  stop();
+}, 30_000);

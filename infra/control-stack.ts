@@ -7,6 +7,7 @@ import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { existingState } from "#infra/existing-state.ts";
 import { sayWhatIsNotReached } from "#infra/resolve-zone.ts";
 import type { Settings } from "#infra/settings.ts";
+import { refuseOtherPlace } from "#infra/stack-place.ts";
 import type { StateStack } from "#infra/state-stack.ts";
 import { Wiring } from "#infra/wiring.ts";
 import { zonesElsewhere } from "#infra/zone-settings.ts";
@@ -36,6 +37,8 @@ export class ControlStack extends Stack {
       settings;
     const { guard, personalRoles, sourceBuckets, awsSources, eventBus, zones } = settings;
     const { domain: name, domainCertificate: certificateArn } = settings;
+    if (settings.home !== undefined)
+      refuseOtherPlace(this, { stack: `stack ${this.stackName}`, place: settings.home, setting: "home" });
     this.addStackDependency(state, "it reads the outputs of the state stack");
     const wiring = new Wiring(this, "Wiring", {
       installation,

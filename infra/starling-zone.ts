@@ -1,4 +1,4 @@
-import { CfnOutput, Fn, Stack, type StackProps, Token } from "aws-cdk-lib";
+import { CfnOutput, Fn, Stack, type StackProps } from "aws-cdk-lib";
 import { Construct } from "constructs";
 import { clusterRoles, sayWhichAccounts } from "#infra/cluster-roles.ts";
 import { type Concurrency, concurrency, sayWhichQuotaOfZone } from "#infra/concurrency.ts";
@@ -6,6 +6,7 @@ import { AlarmReceivers } from "#infra/constructs/alarm-receivers.ts";
 import { RemoteZone } from "#infra/constructs/remote-zone.ts";
 import { ZoneNetwork } from "#infra/constructs/zone-network.ts";
 import { readSettings, type Settings, type StarlingSettings } from "#infra/settings.ts";
+import { refuseOtherPlace } from "#infra/stack-place.ts";
 import { type HomeSetting, type Place, type ZoneSetting, zonesElsewhere } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
@@ -43,7 +44,7 @@ export class StarlingZone extends Construct {
         `zone of StarlingZone is ${zone}; expected a zone of setting zones with account or region (${names})`,
       );
     }
-    refuseOtherPlace(Stack.of(this), found);
+    refuseOtherPlace(Stack.of(this), { stack: `the stack of zone ${zone}`, place: found, setting: "zones" });
     const made = new ZoneParts(this, "Parts", {
       settings,
       home: settings.home,
@@ -53,16 +54,6 @@ export class StarlingZone extends Construct {
     this.roleArn = made.roleArn;
     this.addresses = made.addresses;
     this.dashboard = made.dashboard;
-  }
-}
-
-function refuseOtherPlace({ account, region }: Stack, zone: ZoneSetting & Place): void {
-  for (const [field, value, desired] of [
-    ["account", account, zone.account],
-    ["region", region, zone.region],
-  ] as const) {
-    if (Token.isUnresolved(value) || value === desired) continue;
-    throw new Error(`the stack of zone ${zone.name} has ${field} ${value}; expected ${desired}, as setting zones says`);
   }
 }
 

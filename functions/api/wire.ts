@@ -25,7 +25,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
   const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
   const zones = zoneQueues(env.STARLING_ZONE_QUEUES, env.STARLING_QUEUE_APPLY);
   const parts = [...zones].map(([zone, url]) => ({ zone, ...besideQueue(url) }));
-  // Those of zones elsewhere are elsewhere, too.
+  // The logs of zones in other accounts and regions are there, and this function cannot read them.
   const logsOfZones = parts.filter(({ place }) => place === besideQueue(env.STARLING_QUEUE_APPLY).place);
   const served = parseServedNames(env.STARLING_ZONE_CLUSTERS);
   const queues = {

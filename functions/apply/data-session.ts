@@ -58,10 +58,8 @@ export function dataClients(
   return clients;
 }
 
-function withoutSession(
-  error: unknown,
-  { role, zone }: Pick<DataSessionOptions, "role" | "zone">,
-): StarlingError | unknown {
+/** @returns an error that names the zone and the remedy; one that is not of STS stays as it is. */
+function withoutSession(error: unknown, { role, zone }: Pick<DataSessionOptions, "role" | "zone">): unknown {
   if (!(error instanceof StarlingError)) return error;
   const isDenied = errorCode(error) === "RoleDenied";
   const said = errorMessage(error.cause);

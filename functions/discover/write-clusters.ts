@@ -48,10 +48,11 @@ const clustersAtOnce = 20;
  */
 export async function writeClusters(
   writes: readonly ClusterWrite[],
-  ports: Pick<DiscoverPorts, "table" | "ids" | "clock">,
+  ports: Pick<DiscoverPorts, "table" | "ids" | "clock" | "log">,
 ): Promise<Written> {
   const clusters: SelectableCluster[] = [];
   const found: FoundRow[] = [];
+  const rerouted: string[] = [];
   const failed: { readonly cluster: string; readonly message: string }[] = [];
   const changes = writes.map((write) => changeOf(write, ports));
   const write = async (part: readonly Change[]) => {
@@ -61,7 +62,7 @@ export async function writeClusters(
     );
     clusters.push(...part.flatMap(({ fleet }) => fleet));
     found.push(...part.map((change) => change.found));
-    for (const { found: row, way } of part) if (way === "other") await wakeUnreachable(ports, row.cluster);
+    rerouted.push(...part.flatMap(({ found: row, way }) => (way === "other" ? [row.cluster] : [])));
   };
   for (const part of inParts(changes, clustersAtOnce)) {
     try {
@@ -79,6 +80,7 @@ export async function writeClusters(
       }
     }
   }
+  await wakeUnreachable(ports, rerouted);
   return { clusters, found, failed };
 }
 

@@ -21,7 +21,7 @@ function flatten(value: unknown): string {
     const [delimiter, parts] = argument as [string, unknown[]];
     return parts.map(flatten).join(delimiter);
   }
-  if (intrinsic === "Fn::GetStackOutput") return JSON.stringify(value);
+  if (intrinsic === "Fn::GetStackOutput" || intrinsic === "Fn::If") return JSON.stringify(value);
   if (intrinsic === "Ref") return `<${String(argument)}>`;
   if (intrinsic === "Fn::GetAtt") return `<${(argument as string[]).join(".")}>`;
   throw new Error(`a policy resource uses ${String(intrinsic)}, which acknowledgements cannot name yet`);

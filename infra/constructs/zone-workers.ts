@@ -32,7 +32,7 @@ export class ZoneQueues {
   readonly toApplySlow: WorkQueue;
 
   /**
-   *
+   * Makes both queues with their dead letters.
    * @param names - of the queues of a zone; absent for `home`.
    * @param home - for queues that are elsewhere: the account of the installation.
    */

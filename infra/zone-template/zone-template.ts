@@ -91,17 +91,19 @@ function fill(stack: Stack): void {
     apply: count("ApplyConcurrency", "How many clusters are worked on at once"),
     applySlow: count("ApplySlowConcurrency", "How many slow clusters are worked on at once besides those"),
   };
-  const roles = text("ClusterRoles", "Path and name of the roles of clusters in this account", {
-    default: "starling/clusters/*",
+  const roles = text("ClusterRoles", "Path and name of the roles of clusters; empty: <Installation>/clusters/*", {
+    default: "",
   });
   const topic = text("AlarmTopicArn", "SNS topic of this region that gets the alarm; empty: none", { default: "" });
   const hasNetwork = given(stack, "HasNetwork", Fn.join("", subnetIds));
   const hasTopic = given(stack, "HasTopic", topic);
+  const hasRoles = given(stack, "HasClusterRoles", roles);
+  const usualRoles = Fn.join("/", [installation, "clusters", "*"]);
 
   const made = new RemoteZone(stack, "Zone", {
     ...{ zone, installation, home, bounds, codeIn },
     clusterNames: [Fn.join("+", clusterNames)],
-    clusterRoles: { names: roles, accounts: [] },
+    clusterRoles: { names: Fn.conditionIf(hasRoles, roles, usualRoles).toString(), accounts: [] },
     network: { subnetIds, securityGroupIds },
     securityGroups: [Fn.conditionIf(hasNetwork, Fn.join(",", securityGroupIds), Aws.NO_VALUE).toString()],
   });

@@ -16,7 +16,7 @@ export function deadLettersOf(queue: string): string {
 }
 
 /**
- *
+ * Finds what belongs to a zone by its queue, so that no variable has to name it.
  * @param url - of the queue `apply` of a zone.
  * @returns the URLs of the dead letters of its two queues, the name of its workers' log group, and the host and account of all.
  */

@@ -32,7 +32,7 @@ const parameters = {
   SecurityGroupIds: [""],
   ApplyConcurrency: 2,
   ApplySlowConcurrency: 2,
-  ClusterRoles: "starling/clusters/*",
+  ClusterRoles: "",
   AlarmTopicArn: "",
   "AWS::AccountId": "444455556666",
   "AWS::Region": "us-east-1",
@@ -132,6 +132,15 @@ describe("the template of a zone", () => {
     // A zone without subnets may manage interfaces by the template only, which does not know whether it gets subnets.
     const withoutInterfaces = own.map((each) => each.replace(/,\{"Action":\["ec2:[^}]*\}/, ""));
     expect(withoutInterfaces).toEqual(ofCdk);
+  });
+
+  test.each([
+    ["", "prod/clusters/*"],
+    ["teams/starling-*", "teams/starling-*"],
+  ])("with the installation prod and the roles %j, the workers may assume roles %s", (ClusterRoles, names) => {
+    const made = resourcesOf(template, { ...parameters, Installation: "prod", ClusterRoles }).join("\n");
+    expect(made).toContain(`:role/${names}"`);
+    expect(made).not.toContain("role/starling/clusters");
   });
 
   test("with subnets and a topic, the workers are in the subnets, and the alarm goes to the topic", () => {

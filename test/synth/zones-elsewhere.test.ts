@@ -2,6 +2,7 @@
 import { App, Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { describe, expect, test } from "vitest";
+import { Starling } from "#infra/starling.ts";
 import { StarlingZone } from "#infra/starling-zone.ts";
 import type { Template as Json } from "#local/template/cloudformation.ts";
 import { synthesize } from "#local/template/synthesize.ts";
@@ -349,6 +350,14 @@ describe("StarlingZone in an app of its own", () => {
         .map(({ Type, Properties = {} }) => `${Type} ${String(Properties.RoleName ?? Properties.QueueName ?? "")}`)
         .sort();
     expect(names(Template.fromStack(stack).toJSON().Resources as Json["Resources"])).toEqual(names(own.Resources));
+  });
+
+  test("an installation in another place than setting home says is refused", () => {
+    const app = new App({ context: { "aws:cdk:bundling-stacks": [] } });
+    const env = { account: homeOfZones.account, region: "eu-west-2" };
+    expect(() => new Starling(app, "Starling", { ...settings, env })).toThrow(
+      `stack starling-control has region eu-west-2; expected ${homeOfZones.region}, as setting home says`,
+    );
   });
 
   test.each([

@@ -105,10 +105,13 @@ export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[
     ...(selections.length === 0 ? [] : (await registered(ports.table)).filter(isMeant)),
   ];
   if (clusters.length > 0) messages.push(...(await ownersTaking(clusters, ports.table)));
-  for (const { rerouted: cluster } of changes) {
-    if (cluster !== undefined && (await wakeUnreachable(ports, cluster)) > 0) messages.push({ to: "apply", cluster });
-  }
   await sendSideBySide(ports, distinctMessages(messages));
+  const rerouted = changes.flatMap(({ rerouted: cluster }) => cluster ?? []);
+  const woken = await wakeUnreachable(ports, rerouted);
+  await sendSideBySide(
+    ports,
+    woken.map((cluster) => ({ to: "apply", cluster })),
+  );
 }
 
 /** Batches at once: thousands one after the other would take longer than a caller waits. */

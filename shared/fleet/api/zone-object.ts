@@ -54,7 +54,7 @@ interface ZonePlaces {
 }
 
 /**
- *
+ * The zones as `GET /v1/zones` lists them.
  * @param others - the zones besides `home`.
  * @param reading - the one that reads Sources.
  * @returns all zones, `home` first.

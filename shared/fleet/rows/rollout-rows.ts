@@ -340,14 +340,16 @@ export interface GuardState {
   readonly mayPrune?: readonly { readonly hash: string; readonly rollout: number }[];
 }
 
-/** The one row of an owner's rollouts: its version is a condition of every transaction of the planner. */
+/** A zone that the owner's planner found down. */
 export interface DownZone {
   readonly zone: string;
   /** When it was found down. */
   readonly since: string;
+  /** When a worker of it last said that it ran, before that. */
   readonly workedAt?: string;
 }
 
+/** The one row of an owner's rollouts: its version is a condition of every transaction of the planner. */
 export interface RolloutStateRow extends Row {
   readonly type: "RolloutState";
   readonly owner: Owner;

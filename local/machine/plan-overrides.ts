@@ -24,7 +24,7 @@ export const largeAccount = { clusters: "10000", concurrency: "1000" } as const;
 export const defaultTickEveryMs = 1000;
 
 /** All git hosts and clusters of this machine are on the loopback interface. */
-const loopback = "127.0.0.0/8,localhost,::1/128";
+export const loopback = "127.0.0.0/8,localhost,::1/128";
 /** The functions that ask hosts which people name. */
 const asking: ReadonlySet<string> = new Set(["resolve", "webhook"]);
 

@@ -6,6 +6,7 @@ import { startSecrets } from "#local/aws/services/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import { deploy } from "#local/machine/deployment.ts";
+import { loopback } from "#local/machine/plan-overrides.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { awsClients } from "#shared/lambda/aws-clients.ts";
@@ -51,7 +52,7 @@ export async function startAws(): Promise<Started<AwsAddresses>> {
   const apply = plan.functions.find(({ folder }) => folder === "apply");
   if (apply === undefined) throw new Error("the template has no function apply");
   return {
-    address: { ...options, table, bucket, environment: variables(apply) },
+    address: { ...options, table, bucket, environment: { ...variables(apply), STARLING_CLUSTER_ALLOW: loopback } },
     async stop() {
       await proxy.stop();
       await Promise.all([secrets.stop(), sqsAndS3.stop(), dynamo.stop()]);

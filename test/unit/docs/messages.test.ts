@@ -8,4 +8,4 @@ const root = fileURLToPath(new URL("../../..", import.meta.url));
 test("docs/messages.md is what `node scripts/messages.mjs` makes of the messages in the sources", () => {
   const page = execFileSync(process.execPath, ["scripts/messages.mjs", "--print"], { cwd: root, encoding: "utf8" });
   expect(page.split("\n")).toEqual(readFileSync(`${root}/docs/messages.md`, "utf8").split("\n"));
-});
+}, 240_000);

@@ -19,8 +19,8 @@ const resources = {
       RedrivePolicy: { deadLetterTargetArn: arnOf("Dead"), maxReceiveCount: 5 },
     },
   },
-  Role: { Type: "AWS::IAM::Role" },
-  Other: { Type: "AWS::IAM::Role" },
+  Role: { Type: "AWS::IAM::Role", Properties: { AssumeRolePolicyDocument: { Statement: [] } } },
+  Other: { Type: "AWS::IAM::Role", Properties: { AssumeRolePolicyDocument: { Statement: [] } } },
   Policy: {
     Type: "AWS::IAM::Policy",
     Properties: {

@@ -16,7 +16,7 @@ import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
 import { networkZone } from "#shared/fleet/kinds/zone-name.ts";
 import { parseServedNames } from "#shared/fleet/served-names.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
-import { besideQueue, zoneQueues } from "#shared/fleet/zone-parts.ts";
+import { besideQueue, logGroupsOf, zoneQueues } from "#shared/fleet/zone-parts.ts";
 import type { ApiClients } from "#shared/lambda/api-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -24,9 +24,9 @@ import type { WireOptions } from "#shared/lambda/wire-options.ts";
 export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, output }: WireOptions = {}): HttpHandler {
   const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
   const zones = zoneQueues(env.STARLING_ZONE_QUEUES, env.STARLING_QUEUE_APPLY);
-  const parts = [...zones].map(([zone, url]) => ({ zone, ...besideQueue(url) }));
   // The logs of zones in other accounts and regions are there, and this function cannot read them.
-  const logsOfZones = parts.filter(({ place }) => place === besideQueue(env.STARLING_QUEUE_APPLY).place);
+  const { place } = besideQueue(env.STARLING_QUEUE_APPLY);
+  const zonesHere = [...zones].filter(([, url]) => besideQueue(url).place === place);
   const served = parseServedNames(env.STARLING_ZONE_CLUSTERS);
   const queues = {
     resolve: env.STARLING_QUEUE_RESOLVE,
@@ -49,10 +49,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     log,
     logs: new CloudWatchLogReader(
       aws.logs,
-      new Map([
-        ...namedTexts(env.STARLING_LOG_GROUPS),
-        ...logsOfZones.map(({ zone, log }) => [`apply-${zone}`, log] as const),
-      ]),
+      new Map([...namedTexts(env.STARLING_LOG_GROUPS), ...logGroupsOf(zonesHere)]),
     ),
     installation: env.STARLING_INSTALLATION,
     defaultGuard: defaultGuardOf(env.STARLING_GUARD),
@@ -71,10 +68,13 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
         report: env.STARLING_DEAD_QUEUE_REPORT,
         tick: env.STARLING_DEAD_QUEUE_TICK,
         ...Object.fromEntries(
-          parts.flatMap(({ zone, deadLetters, slowDeadLetters }) => [
-            [`apply-${zone}`, deadLetters],
-            [`applySlow-${zone}`, slowDeadLetters],
-          ]),
+          [...zones].flatMap(([zone, url]) => {
+            const { deadLetters, slowDeadLetters } = besideQueue(url);
+            return [
+              [`apply-${zone}`, deadLetters],
+              [`applySlow-${zone}`, slowDeadLetters],
+            ];
+          }),
         ),
       },
       concurrency: {

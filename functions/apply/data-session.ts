@@ -14,6 +14,17 @@ export interface DataSessionOptions {
   readonly clock: Clock;
 }
 
+/** Without a role and a region: in a zone that is where `home` is. */
+interface PossibleSession extends Pick<DataSessionOptions, "zone" | "clock"> {
+  readonly role: string | undefined;
+  readonly region: string | undefined;
+}
+
+/** In a zone of another account or region, rows, blobs and the queues of `home` need a role of the account of `home`. */
+export function clientsForData(aws: ClusterClients, { role, region, zone, clock }: PossibleSession): DataClients {
+  return role === undefined || region === undefined ? aws : dataClients(aws, { role, region, zone, clock });
+}
+
 /**
  * The SDK keeps credentials until five minutes before their end, also those that AWS refuses by then. With an end this
  * near it asks before each request, and the sessions are kept here.

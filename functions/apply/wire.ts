@@ -1,8 +1,9 @@
 import { answerCheck } from "#functions/apply/check/answer-check.ts";
 import { answerZoneCheck } from "#functions/apply/check/answer-zone-check.ts";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
-import { dataClients } from "#functions/apply/data-session.ts";
+import { clientsForData } from "#functions/apply/data-session.ts";
 import type { ApplyEnv } from "#functions/apply/env.ts";
+import { unlessRefused } from "#functions/apply/worker/unless-refused.ts";
 import { type Lane, workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { zonePulse } from "#functions/apply/worker/zone-pulse.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
@@ -14,11 +15,10 @@ import { SqsReturns } from "#shared/adapters/aws/sqs-returns.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { workerAddresses } from "#shared/adapters/net/address-rules.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
-import { parseServedNames, servesName } from "#shared/fleet/served-names.ts";
-import type { ClusterClients, DataClients } from "#shared/lambda/cluster-clients.ts";
+import { parseServedNames } from "#shared/fleet/served-names.ts";
+import type { ClusterClients } from "#shared/lambda/cluster-clients.ts";
 import {
   byQueue,
   type Delivered,
@@ -55,7 +55,12 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     const eks = access.withoutMemory();
     return { eks, connector: connectorBy(eks), clock, zone };
   };
-  const data = clientsForData(env, aws, clock);
+  const data = clientsForData(aws, {
+    role: env.STARLING_DATA_ROLE,
+    region: env.STARLING_HOME_REGION,
+    zone: zone.own,
+    clock,
+  });
   const ports = {
     table: new DynamoTable(data.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(data.s3, env.STARLING_BUCKET),
@@ -80,23 +85,11 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     secretPrefix: env.STARLING_SECRET_PREFIX,
   };
   const pulse = zonePulse(ports);
-  /**
-   * The zone's role may not read the rows of clusters of other names. While the stack with the role knows more names than that
-   * of the worker, it may, and the worker reports that its stack has to be deployed.
-   */
-  const unlessRefused = async <T>(cluster: string, work: () => Promise<T>): Promise<T | undefined> => {
-    try {
-      return await work();
-    } catch (error) {
-      if (servesName(served, env.STARLING_ZONE, cluster) || !isDenied(error)) throw error;
-      log.warn("left a cluster whose name this zone does not serve to the workers of home", { cluster });
-      return undefined;
-    }
-  };
+  const serving = { zone: env.STARLING_ZONE, served, log };
   const work = async (lane: Lane, { cluster, receives, sentAt }: Woken, context: InvocationContext) => {
     await pulse();
     const budget = { remainingMs: context.getRemainingTimeInMillis(), receives, lane, ...defined({ sentAt }) };
-    return unlessRefused(cluster, () => connector.during(() => workCluster(cluster, budget, ports)));
+    return unlessRefused(cluster, serving, () => connector.during(() => workCluster(cluster, budget, ports)));
   };
   return byQueue({
     [env.STARLING_QUEUE_APPLY]: sqsHandler({
@@ -104,11 +97,15 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
       log,
       delays: new SqsReturns(aws.sqs, env.STARLING_QUEUE_APPLY),
       work: (messages, context) =>
-        eachMessage(messages, async (message) => {
-          if (message.check === "zone") return answerZoneCheck({ table: ports.table, clock, zone, places });
-          if (message.check !== true) return work("common", message, context);
-          return unlessRefused(message.cluster, () => answerCheck(message.cluster, { table: ports.table, newWay }));
-        }),
+        eachMessage(messages, (message) =>
+          message.check === undefined
+            ? work("common", message, context)
+            : message.check === "zone"
+              ? answerZoneCheck({ table: ports.table, clock, zone, places })
+              : unlessRefused(message.cluster, serving, () =>
+                  answerCheck(message.cluster, { table: ports.table, newWay }),
+                ),
+        ),
     }),
     [env.STARLING_QUEUE_APPLY_SLOW]: sqsHandler({
       queue: "applySlow",
@@ -119,16 +116,6 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
   });
 }
 
-function isDenied(error: unknown): boolean {
-  return error instanceof Error && error.name === "AccessDeniedException";
-}
-
 function isOwnQueue(to: QueueName): boolean {
   return to === "apply" || to === "applySlow";
-}
-
-/** In a zone of another account or region, rows, blobs and the queues of `home` need a role of the account of `home`. */
-function clientsForData(env: ApplyEnv, aws: ClusterClients, clock: Clock): DataClients {
-  const { STARLING_DATA_ROLE: role, STARLING_HOME_REGION: region, STARLING_ZONE: zone } = env;
-  return role === undefined || region === undefined ? aws : dataClients(aws, { role, region, zone, clock });
 }

@@ -1,4 +1,5 @@
 import type { TickPorts } from "#functions/tick/claim-due.ts";
+import { readFleetVersions } from "#shared/adapters/fleet-versions.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
@@ -7,8 +8,8 @@ import { zoneOf, zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { versionsText } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { ClusterRow, FleetVersionRow } from "#shared/fleet/rows/object-rows.ts";
-import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import { keyText } from "#shared/fleet/rows/row.ts";
 import type { StatedReason } from "#shared/fleet/rows/stated-reason.ts";
 import { silenceUpdate, type ZoneRow } from "#shared/fleet/rows/zone-row.ts";
 import { isOfServiceAway } from "#shared/kube/engine/credential-codes.ts";
@@ -111,13 +112,8 @@ async function membersSince(
   before: Members | undefined,
   { zones, table }: { readonly zones: ReadonlySet<string>; readonly table: ZonesPorts["table"] },
 ): Promise<Members> {
-  const versionRows: FleetVersionRow[] = [];
-  let isReadable = true;
-  for await (const row of allItems((start) => table.query({ ...ranges.fleetVersions, newer: "kept", ...start }))) {
-    if (isNewer(row)) isReadable = false;
-    else versionRows.push(row);
-  }
-  const versions = isReadable ? versionsText(versionRows) : undefined;
+  const rows = await readFleetVersions(table);
+  const versions = rows === undefined ? undefined : versionsText(rows);
   if (before !== undefined && versions !== undefined && before.versions === versions) return before;
   const byZone = new Map<string, string[]>([...zones].map((zone) => [zone, []]));
   for await (const row of allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start })))

@@ -51,7 +51,7 @@ import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { defined } from "#shared/base/defined.ts";
 import { namedTexts } from "#shared/base/named-texts.ts";
-import { besideQueue, zoneQueues } from "#shared/fleet/zone-parts.ts";
+import { logGroupsOf, zoneQueues } from "#shared/fleet/zone-parts.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 import type { QueueName } from "#shared/messages.ts";
 
@@ -490,10 +490,7 @@ function keptLines(
   );
   const { STARLING_LOG_GROUPS, STARLING_ZONE_QUEUES, STARLING_QUEUE_APPLY = "" } = deployment.variables(api);
   const zones = zoneQueues(STARLING_ZONE_QUEUES, STARLING_QUEUE_APPLY);
-  const groups = new Map([
-    ...namedTexts(STARLING_LOG_GROUPS),
-    ...[...zones].map(([zone, url]) => [`apply-${zone}`, besideQueue(url).log] as const),
-  ]);
+  const groups = new Map([...namedTexts(STARLING_LOG_GROUPS), ...logGroupsOf(zones)]);
   for (const group of groups.values()) store.create(group);
   const now = clockOf(options);
   const isAsked = process.env.POWERTOOLS_LOG_LEVEL !== "SILENT";

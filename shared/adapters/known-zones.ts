@@ -1,11 +1,9 @@
-import { allPages } from "#shared/base/all-pages.ts";
+import { readFleetVersions } from "#shared/adapters/fleet-versions.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import { zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
 import { fleetChanges, versionsText } from "#shared/fleet/rows/fleet-version.ts";
-import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { FleetVersionRow } from "#shared/fleet/rows/object-rows.ts";
-import { isNewer } from "#shared/fleet/rows/row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** The zones of clusters, by their names. */
@@ -40,11 +38,8 @@ export function knownZones({ table, clock }: { readonly table: Reads; readonly c
 
   /** The versions are read before the entries, so that a write in between is found by the next call. */
   async function readVersions(): Promise<void> {
-    const rows: FleetVersionRow[] = [];
-    for await (const page of allPages((start) => table.query({ ...ranges.fleetVersions, newer: "kept", ...start }))) {
-      if (page.some(isNewer)) return forget(undefined);
-      rows.push(...page.filter((row) => !isNewer(row)));
-    }
+    const rows = await readFleetVersions(table);
+    if (rows === undefined) return forget(undefined);
     const changes = versions === undefined ? undefined : fleetChanges(versions, rows);
     if (changes === undefined) return forget(versionsText(rows));
     versions = versionsText(rows);

@@ -26,6 +26,11 @@ export function besideQueue(url: string) {
   return { place, deadLetters: deadLettersOf(url), slowDeadLetters: deadLettersOf(slowOf(url)), log };
 }
 
+/** @param zones - URLs of queues by zone. @returns the log groups of their workers, by the names of the functions. */
+export function logGroupsOf(zones: Iterable<readonly [string, string]>): readonly (readonly [string, string])[] {
+  return [...zones].map(([zone, url]) => [`apply-${zone}`, besideQueue(url).log]);
+}
+
 /**
  * The queues of the zones besides `home` as the stacks write them into environments, which Lambda limits to 4 KB: those that are
  * beside the queue of `home` by their names, and the others by their URLs.

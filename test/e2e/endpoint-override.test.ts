@@ -7,6 +7,7 @@ import { quiet } from "#local/aws/wire/fault-options.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import type { LocalEks } from "#local/machine/machine.ts";
 import { startCountingServer } from "#test/support/counting-server.ts";
+import { groupDocument, sourceDocument } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld } from "#test/support/e2e-world.ts";
 import { embeddedFleetFor } from "#test/support/fleet.ts";
 
@@ -77,16 +78,12 @@ test("a cluster comes into sync at another address, is the same one at the next,
       "deploy/ns.json": manifest("Namespace", { metadata: { name: namespace } }),
       "deploy/web.json": configMap("red"),
     });
-    const metadata = (name: string) => ({ name, namespace });
     await world.apply(
-      {
-        ...{ apiVersion, kind: "Source", metadata: metadata("shop") },
-        spec: { git: { url: world.git.url("shop"), ref: { branch: "main" } } },
-      },
-      {
-        ...{ apiVersion, kind: "SyncGroup", metadata: metadata("web") },
-        spec: { clusters: { all: true }, templates: [{ name: "web", source: "shop", path: "deploy" }] },
-      },
+      sourceDocument("shop", { git: { url: world.git.url("shop"), ref: { branch: "main" } } }),
+      groupDocument("web", {
+        clusters: { all: true },
+        templates: [{ name: "web", source: "shop", path: "deploy" }],
+      }),
     );
     await reachedAt(undefined);
     await world.waitFor("the cluster to be unreachable at the address of EKS", async () => {

@@ -6,23 +6,13 @@ import { readSettings } from "#infra/settings.ts";
 import { starlingStacks } from "#infra/starling.ts";
 import { pageBlocks } from "#test/support/page-commands.ts";
 import { statementsOf } from "#test/support/policy-guard.ts";
+import { folders } from "#test/synth/grants.ts";
 import { functionNamed, listOf, ofType, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
 
 const spoke = { name: "spoke", subnets: ["subnet-0a1b2c3d4e5f60718"], securityGroups: ["sg-0a1b2c3d4e5f60718"] };
 const zones = [spoke, { name: "private", vpc: {} }];
 
-const names = [
-  "api",
-  "webhook",
-  "tick",
-  "discover",
-  "resolve",
-  "rollout",
-  "render",
-  "build",
-  "report",
-  "dashboard",
-] as const;
+const names = folders.filter((folder) => folder !== "apply");
 const readers: readonly string[] = ["resolve", "webhook"];
 const context = { zones: JSON.stringify(zones), gitAllow: "10.20.0.0/16" };
 const templates = {

@@ -11,6 +11,7 @@ import { quiet } from "#local/aws/wire/fault-options.ts";
 import { roleArnOf } from "#local/machine/deployment.ts";
 import type { LocalEks } from "#local/machine/machine.ts";
 import type { ClusterCheck } from "#shared/fleet/cluster-links.ts";
+import { groupDocument, sourceDocument } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
 import { embeddedFleetFor } from "#test/support/fleet.ts";
 import { refusedCalls, unusedGrants } from "#test/support/policy-guard.ts";
@@ -112,16 +113,12 @@ test("the role of a zone allows every call of its workers, and has no grant that
     "deploy/ns.json": manifest("Namespace", { metadata: { name: namespace } }),
     "deploy/web.json": configMap("red"),
   });
-  const metadata = (name: string) => ({ name, namespace });
   await world.apply(
-    {
-      ...{ apiVersion, kind: "Source", metadata: metadata("shop") },
-      spec: { git: { url: world.git.url("shop"), ref: { branch: "main" } } },
-    },
-    {
-      ...{ apiVersion, kind: "SyncGroup", metadata: metadata("web") },
-      spec: { clusters: { all: true }, templates: [{ name: "web", source: "shop", path: "deploy" }] },
-    },
+    sourceDocument("shop", { git: { url: world.git.url("shop"), ref: { branch: "main" } } }),
+    groupDocument("web", {
+      clusters: { all: true },
+      templates: [{ name: "web", source: "shop", path: "deploy" }],
+    }),
   );
   await world.untilInSync("web", await world.push("shop", { "deploy/web.json": configMap("blue") }));
   expect(await colors()).toEqual(["blue", "blue", "blue"]);

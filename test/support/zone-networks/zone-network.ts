@@ -11,6 +11,7 @@ import type { PacedClock } from "#local/base/paced-clock.ts";
 import { type FunctionCode, functionCode } from "#local/machine/function-code.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import type { SqsEvent } from "#shared/lambda/sqs-handler.ts";
+import { joinSockets } from "#test/support/join-sockets.ts";
 import type { GateQuestion } from "#test/support/zone-networks/gate-program.ts";
 import { type NamespacedProcess, startNamespaced } from "#test/support/zone-networks/namespaced-process.ts";
 import { privatePort } from "#test/support/zone-networks/private-cluster.ts";
@@ -61,20 +62,7 @@ export async function startZoneNetwork({ clock, servers, source }: ZoneNetworkOp
   let isPlugged = true;
   let stopped = false;
   /** Both ends carry the same bytes, so that TLS is between the worker and the API server. */
-  const join = (near: Socket, far: Socket) => {
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(from);
-      from.pipe(to);
-      from.on("error", () => to.destroy());
-      from.on("close", () => {
-        sockets.delete(from);
-        to.destroy();
-      });
-    }
-  };
+  const join = (near: Socket, far: Socket) => joinSockets(near, far, sockets);
   const gate = startNamespaced({
     enter: ["unshare", "--user", "--map-root-user", "--net"],
     program: gateProgram,

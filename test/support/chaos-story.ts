@@ -186,6 +186,12 @@ function unlessGone(error: unknown): undefined {
 const patienceAfterSeconds = 30;
 const backoffSecondsAfter = 900;
 
+/**
+ * The reasons of events that faults cause: three deaths of the only worker at one Sync in a row, and an S3 that refuses
+ * every try of the SDK.
+ */
+const ofFaults: readonly string[] = ["WorkerDied", "BlobStoreBusy"];
+
 /** The events that a story expects: all, all but lost ones, or any. */
 export type ExpectedEvents = "all" | "some" | "anything";
 
@@ -201,8 +207,8 @@ export async function awaitEnd(
 ): Promise<{ readonly form: NormalForm; readonly desired: NormalForm }> {
   const deadline = performance.now() + Math.max(patienceAfterSeconds, backoffSecondsAfter / world.clock.rate) * 1000;
   const desired = events === "all" ? quiet : { ...quiet, events: [] };
-  // Three deaths of the only worker at one Sync in a row cause an event.
-  const isNews = (event: string) => !quiet.events.includes(event) && !event.includes("| WorkerDied |");
+  const isNews = (event: string) =>
+    !quiet.events.includes(event) && !ofFaults.some((reason) => event.includes(`| ${reason} |`));
   const seen = async () => {
     const form = await normalForm(world);
     if (events === "all") return form;

@@ -178,10 +178,12 @@ function inWeather(seed: number, rate: number, play: Play): Promise<void> {
 function eventsIn({ faults, clusters, dies, purgeEveryMs, gitFails }: Weather): "all" | "some" | "anything" {
   if (Object.keys(clusters).length > 0 || gitFails > 0) return "anything";
   const { lose, silence, expiredCredentials } = faults.sqs;
+  const { resetBefore, resetAfter, serverError, slowDown } = faults.s3;
+  const refused = resetBefore + resetAfter + serverError + slowDown;
   // Events are lost if they are sent with an expired session, or into a silence longer than the SDK's patience. A late
   // event, after failed calls, may be about a state that the cluster has already left.
   const late = faults.dynamodb.throttle + faults.dynamodb.expiredCredentials;
-  return lose + silence + expiredCredentials + late + dies + purgeEveryMs > 0 ? "some" : "all";
+  return lose + silence + expiredCredentials + late + refused + dies + purgeEveryMs > 0 ? "some" : "all";
 }
 
 async function setClusters(world: World, { seed, clusters }: Pick<Weather, "seed" | "clusters">): Promise<void> {

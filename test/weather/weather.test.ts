@@ -17,7 +17,7 @@ const count = 16;
 
 /** Seeds that once failed, each with its cause. */
 const regressions: Readonly<Record<number, string>> = {
-  94: "the suite expected the delivery of a report that was sent into a silence longer than the SDK's patience",
+  94: "the suite expected the delivery of a report that was sent into a silence longer than the SDK's patience, and no event about an S3 that refuses every try",
   707520: "the end of a session on the way to S3 was reported as an internal error",
 };
 

@@ -17,7 +17,12 @@ const codes: ReadonlySet<string> = new Set([
   "EksClusterNotActive",
 ]);
 
-const servicesAway: ReadonlySet<string> = new Set(["SecretsUnavailable", "StsUnavailable", "EksUnavailable"]);
+const servicesAway: ReadonlySet<string> = new Set([
+  "BlobStoreBusy",
+  "EksUnavailable",
+  "SecretsUnavailable",
+  "StsUnavailable",
+]);
 
 /**
  * Whether the error means that Starling has no valid credentials for the cluster. A person has to act, and no rollout
@@ -29,8 +34,8 @@ export function isOfCredentials(code: string): boolean {
 }
 
 /**
- * Whether a service of AWS that a worker asks before it reaches the cluster does not answer, as when the network of a
- * zone is down. It passes by itself, and no rollout may fail because of it.
+ * Whether a service of AWS that a worker needs for its cluster does not answer, as when the network of a zone is down or
+ * has no endpoint of S3. It passes by itself, and no rollout may fail because of it.
  * @param code - of a `StarlingError`, or the reason that it became.
  */
 export function isOfServiceAway(code: string): boolean {

@@ -3,11 +3,13 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { EKSClient } from "@aws-sdk/client-eks";
+import { S3Client } from "@aws-sdk/client-s3";
 import { STSClient } from "@aws-sdk/client-sts";
 import { expect, test } from "vitest";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { zonePulse } from "#functions/apply/worker/zone-pulse.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
+import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
@@ -37,17 +39,20 @@ async function moveTo(zone: string): Promise<void> {
   await worker.world.table.write([{ put: { ...clusterRow(spec), version: row.version + 1 } }]);
 }
 
+/** The settings of a client of AWS whose service is at this port. */
+function placed(port: number) {
+  const credentials = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "secret" };
+  return { endpoint: `http://127.0.0.1:${port}`, credentials };
+}
+
 /** The connector that workers of this zone really have. */
 async function connectorIn(zone: string, served: ServedNames = new Map(), stsPort?: number) {
   const { credentials, server, caData = "" } = worker.endpoint;
   if (!("token" in credentials)) throw new Error("the fixture has no token");
   const token = await credentials.token({ refresh: false });
   const read = async () => clusterSecret({ server, caData, token });
-  const credentialsOfWorker = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "secret" };
-  const place =
-    stsPort === undefined ? {} : { endpoint: `http://127.0.0.1:${stsPort}`, credentials: credentialsOfWorker };
   const access = {
-    sts: new STSClient({ region: "eu-west-1", maxAttempts: 1, ...place }),
+    sts: new STSClient({ region: "eu-west-1", maxAttempts: 1, ...(stsPort === undefined ? {} : placed(stsPort)) }),
     eks: () => new EKSClient({ region: "eu-west-1" }),
   };
   const eks = new EksAccess({ ...access, clock: systemClock, installation });
@@ -150,6 +155,26 @@ test("a cluster whose zone does not reach STS is unreachable, keeps its objects,
   await worker.world.work({ zone, connector: await connectorIn("spoke") });
   expect(await worker.world.phase("web")).toBe("Reachable");
   expect(worker.members()).toEqual(["ConfigMap c", "Namespace shop"]);
+});
+
+test("a cluster whose zone does not reach S3 is unreachable, keeps its objects, and catches up when S3 answers again", async () => {
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
+  await moveTo("spoke");
+  const spoke = { zone: { own: "spoke", others: [] }, connector: await connectorIn("spoke") };
+  await worker.world.work(spoke);
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/d")]);
+  const client = new S3Client({ ...placed(await closedPort()), region: "eu-west-1", maxAttempts: 1 });
+  worker.host.clearRequests();
+  await worker.world.work({ ...spoke, blobs: new S3BlobStore(client, "blobs") });
+  expect(worker.host.requests().filter(({ method }) => method !== "GET")).toEqual([]);
+  const away = { reason: "BlobStoreBusy", message: expect.stringContaining("S3 refused all tries") };
+  expect(await worker.observed()).toMatchObject({ phase: "Unreachable", ...away });
+  worker.world.aheadMs += 700_000;
+  await worker.world.work(spoke);
+  expect(await worker.world.phase("web")).toBe("Reachable");
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/d")]);
+  await worker.world.work(spoke);
+  expect(worker.members()).toEqual(["ConfigMap d", "Namespace shop"]);
 });
 
 test("a worker that runs again asks a cluster that its zone had left whether it answers, and applies nothing", async () => {

@@ -122,7 +122,7 @@ describe("the workers of a zone run", () => {
     expect((await surveysOf(made)()).metrics).toEqual([]);
   });
 
-  test.each(["StsUnavailable", "EksUnavailable", "SecretsUnavailable"])(
+  test.each(["StsUnavailable", "EksUnavailable", "SecretsUnavailable", "BlobStoreBusy"])(
     "the zone is silent when its workers do not even reach the service of AWS that they ask first (%s)",
     async (reason) => {
       const made = await fleet(2);

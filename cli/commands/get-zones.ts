@@ -44,7 +44,20 @@ export async function getZones(session: Session, names: readonly string[], optio
     .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
     .map((zone) => withClusters(zone, clusters.items));
   print(session, counted);
+  const lost = names.length === 0 ? lostText(items, clusters.items) : undefined;
+  if (lost !== undefined) session.note(lost);
   return "done";
+}
+
+/** Clusters whose zone was removed from the settings are in none of the lines. @returns undefined when there are none. */
+function lostText(zones: readonly ZoneObject[], clusters: readonly Listed[]): string | undefined {
+  const known = new Set(zones.map(({ metadata }) => metadata.name));
+  const named = clusters.flatMap((cluster) => (isUnreadable(cluster) ? [] : [zoneOfObject(cluster)]));
+  const lost = named.filter((zone) => !known.has(zone));
+  if (lost.length === 0) return undefined;
+  const each = [...Map.groupBy(lost, (zone) => zone)].map(([zone, those]) => `${zone} (${those.length})`).sort();
+  const are = lost.length === 1 ? "cluster is" : "clusters are";
+  return `${lost.length} ${are} in zones that the installation does not have: ${each.join(", ")}; add these zones to the setting zones and deploy, or give the clusters another zone: \`starling get clusters -o wide\``;
 }
 
 /** The failure for a name that no zone has. */
@@ -58,10 +71,15 @@ function withClusters(zone: ZoneObject, clusters: readonly Listed[]): CountedZon
   const own = clusters.flatMap((cluster) =>
     !isUnreadable(cluster) && zoneOfObject(cluster) === zone.metadata.name ? [cluster] : [],
   );
-  const unreachable = own.filter(({ status }) =>
-    status.conditions.some(({ type, status: holds }) => type === "Reachable" && holds === "False"),
+  return { ...zone, clusters: { total: own.length, unreachable: own.filter(isUnreachable).length } };
+}
+
+/** The workers report the condition. In a zone that is down, only the planner says of a Sync that its cluster is unreachable. */
+function isUnreachable({ status: { conditions, syncs } }: ClusterObject): boolean {
+  return (
+    conditions.some(({ type, status }) => type === "Reachable" && status === "False") ||
+    (syncs?.others.some(({ state }) => state === "Unreachable") ?? false)
   );
-  return { ...zone, clusters: { total: own.length, unreachable: unreachable.length } };
 }
 
 /** The zone whose workers reach the cluster. */
@@ -86,15 +104,14 @@ function print(session: Session, zones: readonly CountedZone[]): void {
     zone.network.type,
     zone.network.addresses.join(",") || "-",
     zone.workers?.version ?? "-",
+    ranText(session, zone),
     String(zone.clusters.total),
     String(zone.clusters.unreachable),
     zone.readsSources === true ? "read" : "-",
-    ...(wide
-      ? [zone.account ?? "-", zone.region ?? "-", zone.clusterNames?.join(",") ?? "*", ranText(session, zone)]
-      : []),
+    ...(wide ? [zone.account ?? "-", zone.region ?? "-", zone.clusterNames?.join(",") ?? "*"] : []),
   ]);
-  const columns = ["NAME", "NETWORK", "ADDRESSES", "VERSION", "CLUSTERS", "UNREACHABLE", "SOURCES"];
-  if (wide) columns.push("ACCOUNT", "REGION", "NAMES", "RAN");
+  const columns = ["NAME", "NETWORK", "ADDRESSES", "VERSION", "RAN", "CLUSTERS", "UNREACHABLE", "SOURCES"];
+  if (wide) columns.push("ACCOUNT", "REGION", "NAMES");
   session.io.out(formatTable({ columns, rows }, tableStyle(session)));
 }
 

@@ -47,7 +47,7 @@ async function zoneLink(
     return [{ link: "zone", state: "broken", value, code: "NameNotServed", message, remedy }];
   }
   if (value === own) return [{ link: "zone", state: "ok", value }];
-  const { message, remedy } = unknownZone(value, cluster.name);
+  const { message, remedy } = unknownZone(cluster);
   const known = `it has ${[homeZone, ...others].join(", ")}`;
   return [{ link: "zone", state: "broken", value, code: "ZoneNotFound", message: `${message}; ${known}`, remedy }];
 }

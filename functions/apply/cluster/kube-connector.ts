@@ -125,7 +125,7 @@ export class KubeConnector implements ClusterConnector {
     const spec = specOf(cluster);
     const zone = zoneOf(cluster);
     const { zone: own, served = new Map() } = this.#ports;
-    if (zone !== own || !servesName(served, zone, cluster.name)) throw unreachedZone(zone, cluster.name, served);
+    if (zone !== own || !servesName(served, zone, cluster.name)) throw unreachedZone(cluster, served);
     const target = this.targetOf(cluster);
     if (target !== undefined) {
       const described = await this.#ports.eks.endpoint(target, cluster.status.address);
@@ -214,12 +214,13 @@ function placeOf({ server, caData }: EksEndpoint, override: EndpointOverride | u
 }
 
 /** In `home`, only a zone whose workers do not reach the cluster comes this far: see `isElsewhere` of the worker. */
-function unreachedZone(zone: string, cluster: string, served: ServedNames): StarlingError {
-  if (!servesName(served, zone, cluster)) {
-    const message = `zone ${zone} of the Cluster ${notServedText(served, zone, cluster)}`;
+function unreachedZone(cluster: ClusterRow, served: ServedNames): StarlingError {
+  const zone = zoneOf(cluster);
+  if (!servesName(served, zone, cluster.name)) {
+    const message = `zone ${zone} of the Cluster ${notServedText(served, zone, cluster.name)}`;
     return new StarlingError(message, { code: "NameNotServed", retry: "permanent" });
   }
-  const { message, remedy } = unknownZone(zone, cluster);
+  const { message, remedy } = unknownZone(cluster);
   return new StarlingError(`${message}; ${remedy}`, { code: "ZoneNotFound", retry: "permanent" });
 }
 

@@ -5,10 +5,12 @@ import { starlingVersion } from "#shared/base/starling-version.ts";
 import { parseZoneNetworks } from "#shared/fleet/api/zone-object.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { zoneUpdate } from "#shared/fleet/rows/zone-row.ts";
 import { startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
+import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const cli = forEachTest(() =>
   startCliFixture({
@@ -46,12 +48,39 @@ test("`get zones` shows the network, the addresses and the clusters of each zone
   const { code, out } = await cli.run("get zones");
   expect(code).toBe(0);
   expect(out.split("\n").map((line) => line.trim().split(/\s+/))).toEqual([
-    ["NAME", "NETWORK", "ADDRESSES", "VERSION", "CLUSTERS", "UNREACHABLE", "SOURCES"],
-    ["home", "none", "-", "-", "1", "0", "-"],
-    ["fixed", "vpc", "203.0.113.7,203.0.113.8", "-", "0", "0", "read"],
-    ["spoke", "subnets", "-", starlingVersion, "2", "1", "-"],
+    ["NAME", "NETWORK", "ADDRESSES", "VERSION", "RAN", "CLUSTERS", "UNREACHABLE", "SOURCES"],
+    ["home", "none", "-", "-", "-", "1", "0", "-"],
+    ["fixed", "vpc", "203.0.113.7,203.0.113.8", "-", "-", "0", "0", "read"],
+    ["spoke", "subnets", "-", starlingVersion, expect.stringMatching(/^9\ds$/), "2", "1", "-"],
     [""],
   ]);
+});
+
+test("`get zones` counts clusters of a zone that is down, about which no worker reports", async () => {
+  const { desired, ...sync } = syncRow("c", "shop.web");
+  const reason = "ZoneDown: zone spoke: no worker has run since 2026-11-23T07:00:00Z";
+  const paused = { reason, at: "2026-11-23T08:00:00Z", zone: "spoke" };
+  const row: SyncRow = { ...sync, desired: { ...desired, attempt: desired.attempt + 1 }, paused };
+  await cli.table.write([{ put: row }]);
+  const { items } = JSON.parse((await cli.run("get zones -o json")).out) as { items: Record<string, unknown>[] };
+  expect(items.map(({ clusters }) => clusters)).toEqual([
+    { total: 1, unreachable: 0 },
+    { total: 0, unreachable: 0 },
+    { total: 2, unreachable: 2 },
+  ]);
+});
+
+test("`get zones` names zones that were removed while clusters are in them, with the number of these clusters", async () => {
+  expect((await cli.run("get zones")).err).not.toContain("does not have");
+  await register("d", { zone: "gone", answers: "False" });
+  await register("e", { zone: "gone", answers: "False" });
+  await register("f", { zone: "lost", answers: "False" });
+  const { out, err } = await cli.run("get zones");
+  expect(out).not.toMatch(/gone|lost/);
+  expect(err.split("\n")).toContain(
+    "3 clusters are in zones that the installation does not have: gone (2), lost (1); add these zones to the setting zones and deploy, or give the clusters another zone: `starling get clusters -o wide`",
+  );
+  expect((await cli.run("get zones spoke")).err).not.toContain("does not have");
 });
 
 test("`get zones -o json` marks the zone that reads Sources, and no other", async () => {
@@ -87,14 +116,14 @@ test("`get zone NAME -o json` prints one zone for programs", async () => {
   ]);
 });
 
-test("`get zones -o wide` shows the account, the region and the names of each zone, and when its workers ran", async () => {
+test("`get zones -o wide` shows the account, the region and the names of each zone", async () => {
   const { out } = await cli.run("get zones -o wide");
-  const rows = out.split("\n").map((line) => line.trim().split(/\s+/).slice(7));
+  const rows = out.split("\n").map((line) => line.trim().split(/\s+/).slice(8));
   expect(rows.slice(0, 4)).toEqual([
-    ["ACCOUNT", "REGION", "NAMES", "RAN"],
-    ["111122223333", "eu-west-1", "*", "-"],
-    ["111122223333", "eu-west-1", "*", "-"],
-    ["444455556666", "eu-north-1", "eu-*,b", expect.stringMatching(/^9\ds$/)],
+    ["ACCOUNT", "REGION", "NAMES"],
+    ["111122223333", "eu-west-1", "*"],
+    ["111122223333", "eu-west-1", "*"],
+    ["444455556666", "eu-north-1", "eu-*,b"],
   ]);
 });
 

@@ -127,6 +127,22 @@ test("home reports a cluster of a zone that the installation does not have as un
   });
 });
 
+test("a discovered cluster of a zone that the installation does not have names the ClusterDiscovery that put it there", async () => {
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
+  const row = await worker.world.table.get(keys.cluster("c1"));
+  if (row === undefined) throw new Error("the cluster is not registered");
+  const arn = "arn:aws:eks:eu-west-1:444455556666:cluster/c1";
+  const discovered = { by: "all", arn, labels: {}, values: {}, access: { zone: "gone" } };
+  const found: ClusterRow = { ...clusterRow({}), discovered, version: row.version + 1 };
+  await worker.world.table.write([{ put: found }]);
+  await worker.world.work({ zone: homeOf("spoke"), connector: await connectorIn("home") });
+  expect(await worker.observed()).toMatchObject({
+    reason: "ZoneNotFound",
+    message:
+      "ClusterDiscovery all put the cluster into a zone that the installation does not have: gone; add gone to the setting zones and deploy, correct spec.access of ClusterDiscovery all, or write spec.access.zone into Cluster c1",
+  });
+});
+
 test("a cluster whose zone does not reach STS is unreachable, keeps its objects, and catches up when STS answers again", async () => {
   await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
   await moveTo("spoke");

@@ -92,16 +92,14 @@ const unreservedAtLeast = 100;
 
 type ConcurrencySettings = Pick<Settings, "clusters" | "concurrency" | "zones" | `${Queue}Concurrency`>;
 
-/** @throws Error with what to do when the queues with a set bound need more than the account has. */
 export function concurrency(settings: ConcurrencySettings): Concurrency {
   const { clusters, concurrency: quota } = settings;
   const all = lanesOf(settings);
   const zonesElsewhere = settings.zones.filter(isElsewhere);
   const lanesOfZone = (zone: string) => all.filter((lane) => lane.zone === zone);
-  const lanes = all.filter(({ zone }) => zonesElsewhere.every(({ name }) => name !== zone));
+  const lanes = lanesHere(settings);
   const now = boundsFor(lanes, quota - sparedForHttp);
   const then = boundsFor(lanes, Number.POSITIVE_INFINITY);
-  refuseTooMuch(now, quota);
   const bound = [
     ...now,
     ...zonesElsewhere.flatMap(({ name, concurrency: own = defaultQuota }) => boundsFor(lanesOfZone(name), own)),
@@ -143,22 +141,31 @@ function lanesOf(settings: ConcurrencySettings): readonly Lane[] {
   return [...ofHome, ...ofZones];
 }
 
+/** The lanes that take from the quota of Starling's account. */
+function lanesHere(settings: ConcurrencySettings): readonly Lane[] {
+  const elsewhere = settings.zones.filter(isElsewhere);
+  return lanesOf(settings).filter(({ zone }) => elsewhere.every(({ name }) => name !== zone));
+}
+
 function boundOf(lanes: readonly BoundLane[], { queue, zone }: Pick<Lane, "queue" | "zone">): number {
   const lane = lanes.find((each) => each.queue === queue && each.zone === zone);
   if (lane === undefined) throw new Error(`there is no zone ${zone} in the settings`);
   return lane.bound;
 }
 
-function refuseTooMuch(lanes: readonly BoundLane[], quota: number): void {
+/** Queues with a set bound that need more than the account has. */
+export function concurrencyProblems(settings: ConcurrencySettings): readonly string[] {
+  const quota = settings.concurrency;
+  const lanes = boundsFor(lanesHere(settings), quota - sparedForHttp);
   const said = lanes.filter((lane) => lane.said !== undefined);
-  if (said.length === 0 || fitsInto(quota, lanes)) return;
+  if (said.length === 0 || fitsInto(quota, lanes)) return [];
   const needed = taken(lanes) + sparedForHttp;
   const names = said.map(({ queue, bound }) => `${queue}Concurrency ${bound}`);
-  throw new Error(
+  return [
     `setting ${names.join(" and ")}: with the other queues, the API and the timer this needs ${needed} concurrent ` +
       `executions of Lambda, but setting concurrency is ${quota}; lower the setting, or request a larger quota ` +
       "(Service Quotas, Lambda, L-B99A9384) and raise setting concurrency",
-  );
+  ];
 }
 
 /** The bounds that the fleet needs. If they exceed `room`, each queue is reduced by the same share of what it has above the least. */

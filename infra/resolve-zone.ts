@@ -11,25 +11,24 @@ interface ResolveSettings {
   readonly zones: readonly Pick<ZoneSetting, "name" | "account" | "region">[];
 }
 
-/** @throws Error when the setting names a zone whose network the function cannot enter. */
-export function refuseResolveZone({ resolveZone, zones }: Omit<ResolveSettings, "gitAllow">): void {
+/** A zone whose network the function cannot enter. */
+export function resolveZoneProblems({ resolveZone, zones }: Omit<ResolveSettings, "gitAllow">): readonly string[] {
   const near = zones.filter((zone) => !isElsewhere(zone));
-  if (resolveZone === undefined || near.some(({ name }) => name === resolveZone)) return;
+  if (resolveZone === undefined || near.some(({ name }) => name === resolveZone)) return [];
   const given = `setting resolveZone is "${resolveZone}"`;
-  if (resolveZone === homeZone)
-    throw new Error(`${given}, which has no network; leave it out, or name one of setting zones`);
+  if (resolveZone === homeZone) return [`${given}, which has no network; leave it out, or name one of setting zones`];
   const names = near.map(({ name }) => name);
   if (zones.some(({ name }) => name === resolveZone))
-    throw new Error(
+    return [
       `${given}, which is in another account or region, and resolve is not; ${names.length === 0 ? `add ${zoneExample("private")} to setting zones` : `name one of ${names.join(", ")}`}, or leave it out`,
-    );
+    ];
   if (names.length === 0)
-    throw new Error(
+    return [
       `${given}, but setting zones has no zone of this account and region; add ${zoneExample(resolveZone)} to it, or leave it out`,
-    );
+    ];
   const nearest = nearestName(resolveZone, names);
   const remedy = nearest === undefined ? "name one of them" : `did you mean ${nearest}?`;
-  throw new Error(`${given}, but setting zones has only ${names.join(", ")}; ${remedy}`);
+  return [`${given}, but setting zones has only ${names.join(", ")}; ${remedy}`];
 }
 
 /** Warns at each synthesis of allowed private hosts that nothing can reach. */

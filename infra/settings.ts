@@ -2,21 +2,10 @@
 import { Token } from "aws-cdk-lib";
 import * as z from "zod";
 import { readGitCa } from "#infra/git-ca.ts";
-import { refuseResolveZone } from "#infra/resolve-zone.ts";
-import {
-  homeForm,
-  homeProblem,
-  homeSchema,
-  refuseSharedRole,
-  refuseTooManyClusters,
-  zoneProblem,
-  zonesElsewhere,
-  zonesSchema,
-} from "#infra/zone-settings.ts";
-import { nearestName } from "#shared/base/nearest-name.ts";
+import { homeForm, homeSchema, zonesSchema } from "#infra/zone-settings.ts";
 import { guardAsJson, guardSchema } from "#shared/fleet/kinds/guard-spec.ts";
 import { defaultPersonalRoles } from "#shared/fleet/rollout/approval.ts";
-import { parseAllowedBucket, parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
+import { parseAllowedBucket } from "#shared/fleet/source-buckets.ts";
 import { awsGrantForm } from "#shared/source/aws-place.ts";
 
 /** The row of a setting in docs/settings.md, and the expected value in an error. */
@@ -274,82 +263,3 @@ export type StarlingSettings = z.input<typeof settingsSchema>;
 export type Settings = z.output<typeof settingsSchema>;
 
 export const settingNames = Object.keys(settingsSchema.shape) as readonly (keyof Settings)[];
-
-/** @throws Error with one line for each problem: the setting, its value, and the expected value. */
-export function readSettings(given: Readonly<Record<string, unknown>>): Settings {
-  const result = settingsSchema.safeParse(given);
-  if (result.success) {
-    refuseTooManyClusters(result.data.zones, result.data.clusters);
-    refuseResolveZone(result.data);
-    refuseOtherState(result.data);
-    zonesElsewhere(result.data);
-    const { zones, applyRole, discoverRole } = result.data;
-    refuseSharedRole({ zones, applyRole, discoverRole });
-    return refuseForeignGrant(refuseOwnBucket(refuseHalfADomain(result.data)));
-  }
-  const problems = result.error.issues.flatMap((issue) =>
-    issue.code === "unrecognized_keys" && issue.path.length === 0
-      ? issue.keys.map(unknownSetting)
-      : [wrongValue(issue, given)],
-  );
-  throw new Error([...new Set(problems)].join("\n"));
-}
-
-/** Refuses a host name without a certificate, and a certificate without a host name. */
-function refuseHalfADomain(settings: Settings): Settings {
-  const { domain, domainCertificate } = settings;
-  if ((domain === undefined) === (domainCertificate === undefined)) return settings;
-  const [has, lacks] = domain === undefined ? ["domainCertificate", "domain"] : ["domain", "domainCertificate"];
-  throw new Error(`setting ${has} requires setting ${lacks}; set both, or neither`);
-}
-
-/** The zones elsewhere work on the table and the bucket of the functions. */
-function refuseOtherState({ home, table, bucket }: Settings): void {
-  const named = { table: table?.split(":table/").at(-1), bucket };
-  for (const field of ["table", "bucket"] as const) {
-    const used = named[field];
-    if (home === undefined || used === undefined || Token.isUnresolved(used) || used === home[field]) continue;
-    throw new Error(
-      `setting home has ${field} ${home[field]}, but setting ${field} is ${used}; name the same ${field} in both`,
-    );
-  }
-}
-
-/** Starling's bucket holds the artifacts of all namespaces. */
-function refuseOwnBucket(settings: Settings): Settings {
-  const { bucket, sourceBuckets } = settings;
-  if (bucket === undefined || !parseAllowedBuckets(sourceBuckets.join(",")).some(({ name }) => name === bucket))
-    return settings;
-  throw new Error(`setting sourceBuckets has ${bucket}, which setting bucket makes Starling's own; name other buckets`);
-}
-
-/** The policy of a bucket that an earlier installation left belongs to nobody here. */
-function refuseForeignGrant(settings: Settings): Settings {
-  const { artifactReaders, bucket } = settings;
-  if (artifactReaders.length === 0 || bucket === undefined) return settings;
-  throw new Error(
-    `setting artifactReaders cannot change the policy of bucket ${bucket}; leave it out, and let the policy of that bucket allow s3:GetObject on artifacts/*`,
-  );
-}
-
-function wrongValue(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
-  const name = String(issue.path[0]);
-  if (name === "zones") return zoneProblem(issue, { given: given.zones, shown });
-  if (name === "home") return homeProblem(issue, { given: given.home, shown });
-  const desired = settingRows.get(settingsSchema.shape[name as keyof Settings])?.desired;
-  const why = issue.code === "custom" && issue.params?.reported === true ? `, and ${issue.message}` : "";
-  return `setting ${name} is ${shown(given[name])}${why}; expected ${desired}`;
-}
-
-/** The value for an error. PEM is not shown, because it is long and may be a key. */
-function shown(value: unknown): string {
-  if (typeof value === "string" && value.includes("-----BEGIN ")) return "a text in PEM";
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
-}
-
-function unknownSetting(name: string): string {
-  const nearest = nearestName(name, settingNames);
-  const remedy = nearest === undefined ? "docs/settings.md lists all of them" : `did you mean ${nearest}?`;
-  return `there is no setting ${name}; ${remedy}`;
-}

@@ -1,7 +1,7 @@
 import { App, type AppProps, Validations } from "aws-cdk-lib";
 import { AwsSolutionsChecks } from "cdk-nag";
 import { contextSettings } from "#infra/context-settings.ts";
-import { readSettings } from "#infra/settings.ts";
+import { readSettings } from "#infra/read-settings.ts";
 import { type StarlingStacks, starlingStacks } from "#infra/starling.ts";
 
 /**

@@ -5,7 +5,8 @@ import { type Concurrency, concurrency, sayWhichQuotaOfZone } from "#infra/concu
 import { AlarmReceivers } from "#infra/constructs/alarm-receivers.ts";
 import { RemoteZone } from "#infra/constructs/remote-zone.ts";
 import { ZoneNetwork } from "#infra/constructs/zone-network.ts";
-import { readSettings, type Settings, type StarlingSettings } from "#infra/settings.ts";
+import { readSettings } from "#infra/read-settings.ts";
+import type { Settings, StarlingSettings } from "#infra/settings.ts";
 import { refuseOtherPlace } from "#infra/stack-place.ts";
 import { type HomeSetting, type Place, type ZoneSetting, zonesElsewhere } from "#infra/zone-settings.ts";
 import { defined } from "#shared/base/defined.ts";

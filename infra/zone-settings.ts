@@ -233,19 +233,19 @@ export const homeSchema = z
 
 export { homeForm };
 
-/** The text of a problem of the setting `home`: the field, its value and the remedy. @param shown - writes a value. */
+/** The problems of an issue of the setting `home`: the field, its value and the remedy. @param shown - writes a value. */
 export function homeProblem(
   issue: z.core.$ZodIssue,
   { given, shown }: { readonly given: unknown; readonly shown: (value: unknown) => string },
-): string {
+): readonly string[] {
   if (issue.code === "unrecognized_keys") {
     const names = Object.keys(homeObject.shape);
-    return issue.keys.map((key) => `setting home has no field ${key}; ${fieldRemedy(key, names)}`).join("\n");
+    return issue.keys.map((key) => `setting home has no field ${key}; ${fieldRemedy(key, names)}`);
   }
   const [, field] = issue.path;
-  if (field === undefined) return `setting home is ${shown(given)}; expected ${homeForm}`;
+  if (field === undefined) return [`setting home is ${shown(given)}; expected ${homeForm}`];
   const object = (typeof given === "string" ? parsed(given) : given) as Record<PropertyKey, unknown>;
-  return `setting home.${String(field)} ${stateOf(object[field], shown)}; expected ${issue.message}`;
+  return [`setting home.${String(field)} ${stateOf(object[field], shown)}; expected ${issue.message}`];
 }
 
 /** The knowledge of a zone elsewhere about the installation: its account and region, its table and its bucket. */
@@ -257,41 +257,51 @@ export interface Place {
   readonly region: string;
 }
 
-/**
- * The zones that are elsewhere, each with its place.
- * @throws Error that names the zone, the field, the value and the remedy, when one of them cannot work with this installation.
- */
-export function zonesElsewhere({
-  zones,
-  home,
-}: {
+/** The zones that are elsewhere, each with its place. Checked settings have `home` then. */
+export function zonesElsewhere({ zones, home }: ZonesAndHome): readonly (ZoneSetting & Place)[] {
+  return home === undefined ? [] : zones.filter(isElsewhere).map((each) => ({ ...each, ...placeOf(each, home) }));
+}
+
+interface ZonesAndHome {
   readonly zones: readonly ZoneSetting[];
   readonly home?: HomeSetting | undefined;
-}): readonly (ZoneSetting & Place)[] {
-  return zones.filter(isElsewhere).map((each) => {
-    const refuse = (text: string): never => {
-      throw new Error(`setting zones: zone ${each.name} ${text}`);
-    };
-    if (home === undefined)
-      return refuse(
-        `is in another account or region (${each.account ?? each.region}), and setting home is missing; expected ${homeForm}`,
-      );
-    const place = { account: each.account ?? home.account, region: each.region ?? home.region };
-    if (partitionOf(place.region) !== partitionOf(home.region))
-      refuse(
-        `has region ${place.region}, which is of another partition of AWS than region ${home.region} of setting home; choose a region of the same partition`,
-      );
-    if (place.account === home.account && place.region === home.region)
-      refuse(
-        `has account ${place.account} and region ${place.region}, where Starling itself is (setting home); leave account and region out`,
-      );
-    const topic = each.alarmTopicArn?.split(":")[3];
-    if (topic !== undefined && topic !== place.region)
-      refuse(
-        `has alarmTopicArn ${each.alarmTopicArn} of region ${topic}, but its alarm is in ${place.region}; name a topic of that region`,
-      );
-    return { ...each, ...place };
-  });
+}
+
+function placeOf({ account, region }: ZoneSetting, home: HomeSetting): Place {
+  return { account: account ?? home.account, region: region ?? home.region };
+}
+
+/** Zones elsewhere that cannot work with this installation: the zone, the field, its value and the remedy. */
+export function zonesElsewhereProblems({ zones, home }: ZonesAndHome): readonly string[] {
+  return zones
+    .filter(isElsewhere)
+    .flatMap((each) => elsewhereProblems(each, home).map((text) => `setting zones: zone ${each.name} ${text}`));
+}
+
+function elsewhereProblems(zone: ZoneSetting, home: HomeSetting | undefined): readonly string[] {
+  if (home === undefined)
+    return [
+      `is in another account or region (${zone.account ?? zone.region}), and setting home is missing; expected ${homeForm}`,
+    ];
+  const { account, region } = placeOf(zone, home);
+  const topic = zone.alarmTopicArn?.split(":")[3];
+  return [
+    ...(partitionOf(region) === partitionOf(home.region)
+      ? []
+      : [
+          `has region ${region}, which is of another partition of AWS than region ${home.region} of setting home; choose a region of the same partition`,
+        ]),
+    ...(account !== home.account || region !== home.region
+      ? []
+      : [
+          `has account ${account} and region ${region}, where Starling itself is (setting home); leave account and region out`,
+        ]),
+    ...(topic === undefined || topic === region
+      ? []
+      : [
+          `has alarmTopicArn ${zone.alarmTopicArn} of region ${topic}, but its alarm is in ${region}; name a topic of that region`,
+        ]),
+  ];
 }
 
 /** Regions are in several partitions, between which no role can be assumed. */
@@ -300,69 +310,71 @@ function partitionOf(region: string): string {
   return partition;
 }
 
-/** The text of a problem of the setting: the zone, the field, its value and the remedy. @param shown - writes a value. */
+/** The problems of an issue of the setting: the zone, the field, its value and the remedy. @param shown - writes a value. */
 export function zoneProblem(
   issue: z.core.$ZodIssue,
   { given, shown }: { readonly given: unknown; readonly shown: (value: unknown) => string },
-): string {
+): readonly string[] {
   const list = typeof given === "string" ? parsed(given) : given;
-  const place = placeOf(issue.path, list);
-  if (issue.code === "unrecognized_keys")
-    return issue.keys.map((key) => unknownField(key, { issue, place })).join("\n");
+  const field = fieldName(issue.path, list);
+  if (issue.code === "unrecognized_keys") {
+    const names = Object.keys((issue.path.length > 2 ? newNetwork : zone).shape);
+    return issue.keys.map((key) => `${field} has no field ${key}; ${fieldRemedy(key, names)}`);
+  }
   if (issue.code === "custom" && issue.params?.json === true)
-    return `setting zones is ${shown(given)}, which ${issue.message}; expected ${listForm}`;
-  if (issue.code === "custom" && issue.params?.whole === true) return `${place} ${issue.message}`;
+    return [`setting zones is ${shown(given)}, which ${issue.message}; expected ${listForm}`];
+  if (issue.code === "custom" && issue.params?.whole === true) return [`${field} ${issue.message}`];
   const value = issue.path.slice(1).reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown>)?.[key], list);
-  return `${place} ${stateOf(value, shown)}; expected ${issue.message}`;
+  return [`${field} ${stateOf(value, shown)}; expected ${issue.message}`];
 }
 
 function stateOf(value: unknown, shown: (value: unknown) => string): string {
   return value === undefined ? "is missing" : `is ${shown(value)}`;
 }
 
-/** @throws Error when the zones reach more clusters than the fleet has. */
-export function refuseTooManyClusters(zones: readonly ZoneSetting[], clusters: number): void {
+/** Zones that reach more clusters than the fleet has. */
+export function tooManyClustersProblems({
+  zones,
+  clusters,
+}: {
+  readonly zones: readonly ZoneSetting[];
+  readonly clusters: number;
+}): readonly string[] {
   const counted = zones.filter((each) => each.clusters !== undefined);
   const sum = counted.reduce((total, each) => total + (each.clusters ?? 0), 0);
-  if (sum <= clusters) return;
+  if (sum <= clusters) return [];
   const each = counted.map((of) => `zone ${of.name} reaches ${of.clusters}`).join(", ");
-  throw new Error(
+  return [
     `setting zones has ${sum} clusters (${each}), but setting clusters is ${clusters}; raise setting clusters, or lower the field clusters of a zone`,
-  );
+  ];
 }
 
-/** @throws Error when the role of a zone is that of another function. */
-export function refuseSharedRole({
+/** Zones with the role of another function. */
+export function sharedRoleProblems({
   zones,
-  ...others
+  ...settings
 }: {
   readonly zones: readonly ZoneSetting[];
   readonly applyRole?: string | undefined;
   readonly discoverRole?: string | undefined;
-}): void {
-  for (const [setting, taken] of Object.entries(others)) {
-    const [index, zone] = [...zones.entries()].find(([, { role }]) => role !== undefined && role === taken) ?? [];
-    if (zone !== undefined)
-      throw new Error(
-        `setting zones[${index}].role of zone ${zone.name} is ${taken}, which setting ${setting} has, too; name another role, because the roles of clusters trust one zone by it`,
-      );
-  }
+}): readonly string[] {
+  return (["applyRole", "discoverRole"] as const).flatMap((setting) =>
+    zones.flatMap(({ name, role }, index) =>
+      role === undefined || role !== settings[setting]
+        ? []
+        : [
+            `setting zones[${index}].role of zone ${name} is ${role}, which setting ${setting} has, too; name another role, because the roles of clusters trust one zone by it`,
+          ],
+    ),
+  );
 }
 
 /** `setting zones[1].vpc.cidr of zone fixed`. */
-function placeOf([setting, ...path]: readonly PropertyKey[], list: unknown): string {
+function fieldName([setting, ...path]: readonly PropertyKey[], list: unknown): string {
   const field = path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
   const [index] = path;
   const name = typeof index === "number" && Array.isArray(list) ? (list[index] as { name?: unknown })?.name : undefined;
   return `setting ${String(setting)}${field}${typeof name === "string" && name !== "" ? ` of zone ${name}` : ""}`;
-}
-
-function unknownField(
-  key: string,
-  { issue, place }: { readonly issue: z.core.$ZodIssue; readonly place: string },
-): string {
-  const names = Object.keys((issue.path.length > 2 ? newNetwork : zone).shape);
-  return `${place} has no field ${key}; ${fieldRemedy(key, names)}`;
 }
 
 function fieldRemedy(key: string, names: readonly string[]): string {

@@ -1,3 +1,4 @@
+import { printSettingErrors } from "#infra/print-setting-errors.ts";
 import { starlingApp } from "#infra/starling-app.ts";
 
-starlingApp().app.synth();
+printSettingErrors(() => starlingApp().app.synth());

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Authenticator } from "@starling/embedded-apiserver";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { readSettings } from "#infra/settings.ts";
+import { readSettings } from "#infra/read-settings.ts";
 import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
 import { clusterAdminPolicy } from "#local/aws/eks/eks-register.ts";
 import { quiet } from "#local/aws/wire/fault-options.ts";

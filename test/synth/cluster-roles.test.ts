@@ -2,7 +2,8 @@
 import { App, Stack } from "aws-cdk-lib";
 import { describe, expect, test } from "vitest";
 import { assumeClusterRoles, clusterRoles, sayWhichAccounts } from "#infra/cluster-roles.ts";
-import { readSettings, type StarlingSettings } from "#infra/settings.ts";
+import { readSettings } from "#infra/read-settings.ts";
+import type { StarlingSettings } from "#infra/settings.ts";
 import { textOf } from "#test/synth/synthesized.ts";
 
 const accounts = "111122223333, 444455556666";

@@ -2,7 +2,7 @@
 import { App, Stack } from "aws-cdk-lib";
 import { describe, expect, test } from "vitest";
 import { concurrency, sayWhichQuota, sayWhichQuotaOfZone } from "#infra/concurrency.ts";
-import { readSettings } from "#infra/settings.ts";
+import { readSettings } from "#infra/read-settings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { functionNamed, ofType, type Synthesized, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
 

@@ -1,6 +1,6 @@
 /** A domain gives the API an address that stays when the control stack is removed and deployed again. */
 import { describe, expect, test } from "vitest";
-import { readSettings } from "#infra/settings.ts";
+import { readSettings } from "#infra/read-settings.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { templateFaults } from "#test/support/template-faults.ts";
 import { ofType, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";

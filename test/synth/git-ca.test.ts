@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Template } from "aws-cdk-lib/assertions";
 import { afterAll, describe, expect, test } from "vitest";
-import { readSettings } from "#infra/settings.ts";
+import { readSettings } from "#infra/read-settings.ts";
 import { starlingApp } from "#infra/starling-app.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { functionNamed, resourcesIn } from "#test/synth/synthesized.ts";

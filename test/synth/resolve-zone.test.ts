@@ -2,7 +2,7 @@
 import { App } from "aws-cdk-lib";
 import { Annotations, Match } from "aws-cdk-lib/assertions";
 import { describe, expect, test } from "vitest";
-import { readSettings } from "#infra/settings.ts";
+import { readSettings } from "#infra/read-settings.ts";
 import { starlingStacks } from "#infra/starling.ts";
 import { pageBlocks } from "#test/support/page-commands.ts";
 import { statementsOf } from "#test/support/policy-guard.ts";

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { App } from "aws-cdk-lib";
 import { describe, expect, test } from "vitest";
 import { contextSettings } from "#infra/context-settings.ts";
-import { readSettings, settingNames, settingRows, settingsSchema } from "#infra/settings.ts";
+import { readSettings } from "#infra/read-settings.ts";
+import { settingNames, settingRows, settingsSchema } from "#infra/settings.ts";
 import { starlingApp } from "#infra/starling-app.ts";
 
 const shape: Readonly<Record<string, (typeof settingsSchema.shape)[keyof typeof settingsSchema.shape]>> =

@@ -343,8 +343,8 @@ export interface GuardState {
 /** A zone that the owner's planner found down. */
 export interface DownZone {
   readonly zone: string;
-  /** When it was found down. */
-  readonly since: string;
+  /** When it was found down; absent from versions that do not say it. */
+  readonly since?: string;
   /** When a worker of it last said that it ran, before that. */
   readonly workedAt?: string;
 }

@@ -43,7 +43,9 @@ export async function withZones(
   const isLate = later(deadline, lateSeconds) < at;
   const mayWait = zonesDownFrom === "" || later(zonesDownFrom, graceEverySeconds) <= at;
   const notBefore = isLate && mayWait ? later(at, graceSeconds) : zonesDownFrom;
-  const remembered = downZones.filter(({ zone, since }) => isZone(zone, zones) && later(since, rememberedSeconds) > at);
+  const remembered = downZones.filter(
+    ({ zone, since }) => isZone(zone, zones) && since !== undefined && later(since, rememberedSeconds) > at,
+  );
   const waiting = zones.size > 0 ? judged.filter(isWaiting) : [];
   const silent = waiting.filter(({ slot, syncs, clock }) => isWorkerSilent(slot, syncs, clock));
   const asked = new Set((remembered.length > 0 ? waiting : silent).map(({ slot }) => slot.cluster));

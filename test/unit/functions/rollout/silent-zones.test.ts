@@ -327,6 +327,21 @@ describe("zones that are removed from the settings", () => {
   });
 });
 
+test("a zone that the version before found down, without the time, gets the time of an attempt again", async () => {
+  const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });
+  await homeWorks(made);
+  made.advanceClock(600);
+  await made.plan();
+  const { pk, sk, downZones = [] } = made.rolloutState();
+  const before = downZones.map(({ since: _unknown, ...rest }) => rest);
+  expect(before).toEqual([{ zone: "spoke", workedAt: "2026-11-21T08:00:00.000Z" }]);
+  await made.table.write([{ update: { pk, sk }, set: { downZones: before } }]);
+  await made.pulse("home");
+  await revise(made, "bbb");
+  expect(made.states()).toEqual({ c1: "Assigned", s1: "Assigned", s2: "Assigned" });
+  expect(made.rolloutState()).not.toHaveProperty("downZones");
+});
+
 describe("a zone that no longer serves the name of a cluster", () => {
   test("the cluster waits for the workers of home, which report it, also while the zone is down", async () => {
     const made = await zonedWorld({ maxConcurrent: "100%", maxUnreachable: 2 });

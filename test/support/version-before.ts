@@ -1,13 +1,17 @@
-/** The functions of the version before this one, as they are in the repository's history. */
+/** The functions of versions before this one, as they are in the repository's history. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { FunctionCode } from "#local/machine/function-code.ts";
+import { defined } from "#shared/base/defined.ts";
+import { zoneQueues } from "#shared/fleet/zone-parts.ts";
 
 /** The commit of the templates in test/synth/fixtures/version-before.json. Each release changes both. */
-const commit = "4adc73bf10dcd34bb94517e0a40f96189d86ed0e";
+const ofTemplates = "4adc73bf10dcd34bb94517e0a40f96189d86ed0e";
+/** A version with zones, in Starling's own account and region only. */
+export const withZones = "e2b024b03793cfde2e5cffec5f7e77c8375b38d8";
 
 export interface VersionBefore {
   /** A checkout of it, which runs with this one's dependencies. */
@@ -17,14 +21,23 @@ export interface VersionBefore {
   remove(): void;
 }
 
-/** As its own template sets them: what is new it does not look at, and what went is put back. */
+/** As its own template sets them: what is new it does not look at, and what went or was shortened is put back. */
 function asBefore(variables: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const { STARLING_GIT_CA_FILE: file } = variables;
-  return file === undefined ? variables : { ...variables, STARLING_GIT_CA: readFileSync(file, "utf8") };
+  const { STARLING_GIT_CA_FILE: file, STARLING_ZONE_QUEUES: zones, STARLING_ZONE_NETWORKS: networks } = variables;
+  const queues = [...zoneQueues(zones, variables.STARLING_QUEUE_APPLY ?? "")].map(([zone, url]) => `${zone}=${url}`);
+  return {
+    ...variables,
+    ...defined({
+      STARLING_GIT_CA: file === undefined ? undefined : readFileSync(file, "utf8"),
+      STARLING_ZONE_QUEUES: zones === undefined ? undefined : queues.join(","),
+      STARLING_ZONE_ADDRESSES:
+        networks === undefined ? variables.STARLING_ZONE_ADDRESSES : networks.replaceAll(/=[a-z]+\+?/g, "="),
+    }),
+  };
 }
 
 /** Whether the history is here: a clone may leave it out. */
-export function hasVersionBefore(): boolean {
+export function hasVersionBefore(commit = ofTemplates): boolean {
   try {
     execFileSync("git", ["cat-file", "-e", `${commit}^{commit}`], { stdio: "ignore" });
     return true;
@@ -33,7 +46,7 @@ export function hasVersionBefore(): boolean {
   }
 }
 
-export async function versionBefore(): Promise<VersionBefore> {
+export async function versionBefore(commit = ofTemplates): Promise<VersionBefore> {
   const folder = mkdtempSync(join(tmpdir(), "starling-version-before-"));
   const packed = execFileSync("git", ["archive", commit], { maxBuffer: 256 * 1024 * 1024 });
   execFileSync("tar", ["x", "-C", folder], { input: packed });

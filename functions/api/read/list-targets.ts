@@ -1,4 +1,4 @@
-import { withTargetZones } from "#functions/api/read/target-zones.ts";
+import { type TargetZonesPorts, withTargetZones } from "#functions/api/read/target-zones.ts";
 import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/request/page-request.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import { readSnapshot, storedList } from "#shared/adapters/stored-list.ts";
@@ -42,7 +42,7 @@ const rowsPerRead = 2500;
 const endStates: readonly TargetState[] = ["Succeeded", "Unchanged", "Failed", "Unreachable", "Superseded", "Skipped"];
 const slotStates: readonly TargetState[] = ["Assigned", "Applying", "Verifying"];
 
-export interface TargetPorts {
+export interface TargetPorts extends TargetZonesPorts {
   readonly table: Table;
   readonly blobs: Pick<BlobStore, "get">;
 }
@@ -103,7 +103,7 @@ export async function listTargets(ports: TargetPorts, filter: TargetFilter): Pro
   const own = found
     .map((target) => itemOf(target, syncs.get(target.cluster) ?? [], states))
     .filter((item) => item !== undefined);
-  const items = await withTargetZones(own, ports.table);
+  const items = await withTargetZones(own, ports);
   const stageRun = stageRuns[index];
   if (stageRun === undefined) return { items };
   const { at, after } = place;

@@ -1,20 +1,32 @@
 import { defined } from "#shared/base/defined.ts";
 import type { TargetItem, ZoneProblem } from "#shared/fleet/api/objects.ts";
+import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
 import { homeZone } from "#shared/fleet/kinds/zone-name.ts";
 import { zoneOfEntry } from "#shared/fleet/rows/cluster-entry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText } from "#shared/fleet/rows/row.ts";
-import type { StatedReason } from "#shared/fleet/rows/stated-reason.ts";
+import { because, type StatedReason } from "#shared/fleet/rows/stated-reason.ts";
 import type { ZoneRow } from "#shared/fleet/rows/zone-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 const zoneDown: StatedReason = "ZoneDown";
 
-/** A target that is unreachable because its whole zone is down gets the zone, so that such targets have one cause. */
+export interface TargetZonesPorts {
+  readonly table: Pick<Table, "getMany">;
+  /** The zones besides `home`; absent where they are not known. */
+  readonly zoneNetworks?: readonly ZoneObject[] | undefined;
+}
+
+/**
+ * A target that is unreachable because its whole zone is down gets the zone, so that such targets have one cause. A zone that was removed
+ * since then is not repaired any more.
+ */
 export async function withTargetZones(
   items: readonly TargetItem[],
-  table: Pick<Table, "getMany">,
+  { table, zoneNetworks }: TargetZonesPorts,
 ): Promise<readonly TargetItem[]> {
+  const isRemoved = (name: string) =>
+    zoneNetworks !== undefined && name !== homeZone && zoneNetworks.every(({ metadata }) => metadata.name !== name);
   const away = items.filter(({ state }) => state === "Unreachable");
   const entries = await table.getMany(
     away.map(({ cluster }) => keys.fleet(cluster)),
@@ -29,6 +41,7 @@ export async function withTargetZones(
   const found = new Map(rows.flatMap((row) => (row.type === "Zone" ? [[keyText(row), row] as const] : [])));
   return items.map((item) => {
     const name = item.state === "Unreachable" ? zoneOf.get(item.cluster) : undefined;
+    if (name !== undefined && isRemoved(name)) return isOfZone(item) ? { ...item, reason: removedText(name) } : item;
     const zone = name === undefined ? undefined : problemOf(item, name, found.get(keyText(keys.zone(name))));
     return zone === undefined ? item : { ...item, zone };
   });
@@ -36,6 +49,11 @@ export async function withTargetZones(
 
 function isOfZone({ reason }: TargetItem): boolean {
   return reason.startsWith(`${zoneDown}:`);
+}
+
+function removedText(zone: string): string {
+  const remedy = "add it again and deploy, or give its clusters another zone";
+  return because("ZoneNotFound", `zone ${zone} was removed from the setting zones; ${remedy}`);
 }
 
 function problemOf(item: TargetItem, name: string, row: ZoneRow | undefined): ZoneProblem | undefined {

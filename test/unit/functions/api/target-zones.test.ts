@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { reasonsText, targetsText } from "#cli/format/target-lines.ts";
 import { listTargets } from "#functions/api/read/list-targets.ts";
 import { getRollout } from "#functions/api/read/read-rollouts.ts";
+import { parseZoneNetworks } from "#shared/fleet/api/zone-object.ts";
 import { silenceUpdate } from "#shared/fleet/rows/zone-row.ts";
 import { begin, names, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
@@ -26,9 +27,12 @@ async function fleet(): Promise<PlannerWorld> {
   return made;
 }
 
-async function targetsOf(made: PlannerWorld) {
+/** @param zones - those of the installation besides `home`, as its functions get them; null for none. */
+async function targetsOf(made: PlannerWorld, zones: string | null = "spoke=subnets") {
   const way = await getRollout(made.table, { owner });
-  const { items } = await listTargets(made, { way, page: { limit: 500 } });
+  const { table, blobs } = made;
+  const ports = { table, blobs, zoneNetworks: parseZoneNetworks(zones ?? undefined) };
+  const { items } = await listTargets(ports, { way, page: { limit: 500 } });
   return items;
 }
 
@@ -84,4 +88,22 @@ test("clusters of a zone whose network reaches none of them have one line, whate
   expect(await linesOf(made)).toHaveLength(3);
   await made.table.update(silenceUpdate("spoke", undefined));
   expect(await linesOf(made)).toHaveLength(14);
+});
+
+test.each([
+  ["all zones were removed", null],
+  ["the zone was removed", "other=vpc"],
+])("clusters of a zone that was down when %s are told that the zone does not exist", async (_what, zones) => {
+  const made = await fleet();
+  await made.pulse("spoke");
+  await made.table.update(silenceUpdate("spoke", "2026-11-21T08:00:00.000Z"));
+  made.advanceClock(600);
+  await made.plan();
+  const removed = (await targetsOf(made, zones)).filter(({ cluster }) => cluster.startsWith("a"));
+  expect(removed.map(({ zone }) => zone)).toEqual(Array.from({ length: 12 }, () => undefined));
+  expect(new Set(removed.map(({ reason }) => reason))).toEqual(
+    new Set([
+      "ZoneNotFound: zone spoke was removed from the setting zones; add it again and deploy, or give its clusters another zone",
+    ]),
+  );
 });

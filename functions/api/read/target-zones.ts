@@ -9,7 +9,7 @@ import { because, type StatedReason } from "#shared/fleet/rows/stated-reason.ts"
 import type { ZoneRow } from "#shared/fleet/rows/zone-row.ts";
 import type { Table } from "#shared/ports.ts";
 
-const zoneDown: StatedReason = "ZoneDown";
+const zoneDown = "ZoneDown" satisfies StatedReason;
 
 export interface TargetZonesPorts {
   readonly table: Pick<Table, "getMany">;
@@ -41,7 +41,7 @@ export async function withTargetZones(
   const found = new Map(rows.flatMap((row) => (row.type === "Zone" ? [[keyText(row), row] as const] : [])));
   return items.map((item) => {
     const name = item.state === "Unreachable" ? zoneOf.get(item.cluster) : undefined;
-    if (name !== undefined && isRemoved(name)) return isOfZone(item) ? { ...item, reason: removedText(name) } : item;
+    if (name !== undefined && isRemoved(name)) return isOf(name, item) ? { ...item, reason: removedText(name) } : item;
     const zone = name === undefined ? undefined : problemOf(item, name, found.get(keyText(keys.zone(name))));
     return zone === undefined ? item : { ...item, zone };
   });
@@ -49,6 +49,11 @@ export async function withTargetZones(
 
 function isOfZone({ reason }: TargetItem): boolean {
   return reason.startsWith(`${zoneDown}:`);
+}
+
+/** Whether the attempt ended because this zone was down. The cluster may have been in another one then. */
+function isOf(zone: string, { reason }: TargetItem): boolean {
+  return reason.startsWith(because(zoneDown, `zone ${zone}: `));
 }
 
 function removedText(zone: string): string {
@@ -60,7 +65,7 @@ function problemOf(item: TargetItem, name: string, row: ZoneRow | undefined): Zo
   const { endedAt = "" } = item;
   const { workedAt, silentSince } = row ?? {};
   // A worker that has run since then asks the cluster soon.
-  if (isOfZone(item) && (workedAt === undefined || workedAt <= endedAt))
+  if (isOf(name, item) && (workedAt === undefined || workedAt <= endedAt))
     return { name, problem: "ZoneDown", ...defined({ since: workedAt }) };
   return silentSince === undefined ? undefined : { name, problem: "ZoneSilent", since: silentSince };
 }

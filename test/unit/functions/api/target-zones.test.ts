@@ -107,3 +107,15 @@ test.each([
     ]),
   );
 });
+
+test("a cluster that moved out of a zone that is down says nothing about the zone where it is now", async () => {
+  const made = await fleet();
+  await made.pulse("spoke");
+  made.advanceClock(600);
+  await made.plan();
+  await made.addCluster("a000", "all", { zone: "other" });
+  await made.addCluster("a001", "all", {});
+  const found = await targetsOf(made, "spoke=subnets,other=vpc");
+  const zoneOf = (name: string) => found.find(({ cluster }) => cluster === name)?.zone?.name;
+  expect(["a000", "a001", "a002"].map(zoneOf)).toEqual([undefined, undefined, "spoke"]);
+});

@@ -151,9 +151,9 @@ async function claim(
   }
 }
 
-/** Whether DynamoDB refuses to update this row, because of its size or the type of an attribute. */
+/** Whether DynamoDB refuses to update this row, because of its size or the type of an attribute, or whether nobody can read it. */
 function isOfRow(error: unknown): boolean {
-  if (error instanceof StarlingError) return error.code === "RowTooLarge";
+  if (error instanceof StarlingError) return error.code === "RowTooLarge" || error.code === "UnexpectedRow";
   return error instanceof Error && error.name === "ValidationException";
 }
 

@@ -13,6 +13,7 @@ import {
   type Row,
   type RowKey,
 } from "#shared/fleet/rows/row.ts";
+import { hasShape } from "#shared/fleet/rows/row-shape.ts";
 import { largestAttributes, maxRowBytes, rowBytes } from "#shared/fleet/rows/row-size.ts";
 import type { Newer, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { Write } from "#shared/ports.ts";
@@ -100,9 +101,9 @@ function units(bytes: number): number {
 }
 
 /**
- * The row, unless a newer version of Starling wrote it, or its type or its names do not fit its key. Guessing its meaning
- * could undo its changes. A caller that can continue without such rows requests them as `NewerRow`. Nothing else is
- * checked, because nobody else writes here and rows can be large.
+ * The row, unless a newer version of Starling wrote it, its type or its names do not fit its key, or a row that roles of zones
+ * may write has another shape. Guessing its meaning could undo its changes. A caller that can continue without such rows
+ * requests them as `NewerRow`. Nothing else is checked, because nobody else writes here and rows can be large.
  */
 export function readableRow<Type extends RowType, Kept extends Newer = undefined>(
   item: object,
@@ -114,7 +115,8 @@ export function readableRow<Type extends RowType, Kept extends Newer = undefined
   const isOfNewer = typeof schema === "number" && schema > newestRowSchema;
   const isAsExpected = expected === undefined || (type === expected && typeof schema === "number");
   const unpacked = isAsExpected && !isOfNewer ? unpackedOrNone(item) : undefined;
-  if (unpacked !== undefined && isNamedByKey(key, unpacked)) return unpacked as RowRead<Type, Kept>;
+  if (unpacked !== undefined && isNamedByKey(key, unpacked) && hasShape(unpacked as Row))
+    return unpacked as RowRead<Type, Kept>;
   const row: NewerRow = { ...key, type: "Newer", schema: Number(schema ?? 0), version: 0 };
   if (newer === "kept") return row as RowRead<Type, Kept>;
   const code = isOfNewer ? "NewerRow" : "UnexpectedRow";

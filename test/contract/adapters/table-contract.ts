@@ -4,6 +4,8 @@ import { ConflictError } from "#shared/base/errors.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { newestRowSchema, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { EventLog, Page, Table, Write } from "#shared/ports.ts";
+import { clusterRow } from "#test/support/cluster-row.ts";
+import { observedOf, syncRowOf } from "#test/support/sync-rows.ts";
 
 type Attributes = Readonly<Record<string, unknown>>;
 
@@ -65,9 +67,9 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
     test("a large row is read as it was written and updated since", async () => {
       const sync = keys.sync(pk, "shop", "web.app");
       const timer = { dueShard: "DUE#01", dueKey: "2026-11-23T08:00:00.000Z#a", dispatches: 3 };
-      const observed = { text: "\u00e9\u{1f980}".repeat(2000), fraction: 0.25, none: null, list: [{ a: "" }] };
-      const what = { type: "SyncOnCluster", schema: rowSchema, version: 1, ...timer };
-      const written = { ...sync, ...what, cluster: pk, reconcile: 1, observed } as Row;
+      const more = { text: "\u00e9\u{1f980}".repeat(2000), fraction: 0.25, none: null, list: [{ a: "" }] };
+      const observed = { ...observedOf({}), ...more };
+      const written = { ...syncRowOf(pk), ...sync, version: 1, ...timer, reconcile: 1, observed } as Row;
       await table.write([{ put: written, when: "absent" }]);
       expect(await table.get(sync)).toEqual(written);
       expect(await table.getMany([sync])).toEqual([written]);
@@ -148,13 +150,16 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       ["has no type", { schema: rowSchema }],
       ["has no schema", { type: "Cluster" }],
       ["has the name of another cluster", { type: "Cluster", schema: rowSchema, name: "prod-1" }],
+      ["has no field of a Cluster", { type: "Cluster", schema: rowSchema }],
+      ["has a field of another type", { ...clusterRow(), name: undefined, status: { conditions: "none" } }],
       ["has bytes that cannot be unpacked", { type: "Cluster", schema: rowSchema, packed1: new Uint8Array([1, 2, 3]) }],
     ])(
       "a row that %s, unlike the rows of its key, is refused, or kept as unreadable for callers that want it",
       async (_what, members) => {
         const [odd, fine] = [keys.cluster(pk), keys.sync(pk, "shop", "web")];
-        const written = { ...odd, version: 1, secret: "of a stranger", ...members } as unknown as Row;
-        await table.write([{ put: written }, { put: { ...row(fine.pk, fine.sk), type: "SyncOnCluster" } }]);
+        const written = { version: 1, secret: "of a stranger", ...members, ...odd } as unknown as Row;
+        const whole = { ...syncRowOf(pk), ...fine, name: "web" };
+        await table.write([{ put: written }, { put: whole }]);
         const refused = { code: "UnexpectedRow", retry: "permanent", message: expect.stringContaining("its key says") };
         await expect(table.get(odd)).rejects.toMatchObject(refused);
         await expect(table.getMany([fine, odd])).rejects.toMatchObject(refused);
@@ -162,7 +167,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
         await expect(all((cursor) => table.query({ ...range, ...from(cursor) }))).rejects.toMatchObject(refused);
         const pages = await all((cursor) => table.query({ ...range, newer: "kept", ...from(cursor) }));
         const unreadable = { ...odd, type: "Newer", schema: "schema" in members ? rowSchema : 0, version: 0 };
-        expect(pages.flat()).toEqual([unreadable, { ...row(fine.pk, fine.sk), type: "SyncOnCluster" }]);
+        expect(pages.flat()).toEqual([unreadable, whole]);
       },
     );
   });
@@ -171,10 +176,10 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
     "a Sync on a cluster with another %s than its key is refused",
     async (field) => {
       const key = keys.sync(pk, "shop", "web");
-      const named = { type: "SyncOnCluster", cluster: pk, namespace: "shop", name: "web" };
-      await table.write([{ put: row(key.pk, key.sk, named) }]);
-      expect(await table.get(key)).toMatchObject(named);
-      await table.write([{ put: row(key.pk, key.sk, { ...named, [field]: "other" }) }]);
+      const named = { ...syncRowOf(pk), ...key, name: "web" };
+      await table.write([{ put: named }]);
+      expect(await table.get(key)).toEqual(named);
+      await table.write([{ put: { ...named, [field]: "other" } }]);
       await expect(table.get(key)).rejects.toMatchObject({ code: "UnexpectedRow" });
     },
   );

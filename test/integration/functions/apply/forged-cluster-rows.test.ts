@@ -96,8 +96,7 @@ test("a number that JavaScript does not have, in one row, keeps no other row fro
   await store({});
   const { dynamo } = emulated.aws;
   const odd = keys.cluster("eu-1");
-  const item = { type: "Cluster", schema: rowSchema, name: "eu-1", generation: 1 };
-  await dynamo.send(new PutCommand({ TableName: "rows", Item: { ...odd, ...item } }));
+  await dynamo.send(new PutCommand({ TableName: "rows", Item: { ...clusterRow(), ...odd, name: "eu-1" } }));
   await dynamo.send(
     new UpdateItemCommand({
       ...{ TableName: "rows", Key: { pk: { S: odd.pk }, sk: { S: odd.sk } } },

@@ -132,7 +132,12 @@ test("drift that stays is listed with its fields, and a correction with who undo
       corrected: false,
       named: [{ object: "Deployment shop/web", reason: "Changed", message: "spec.replicas, by kubectl-edit" }],
     },
-    conditions: [{ type: "Drifted", status: "True", reason: "DriftDetected", message: "", since: "" }],
+    conditions: [
+      {
+        ...{ type: "Drifted", status: "True", reason: "DriftDetected", message: "" },
+        since: "2026-11-20T07:58:00.000Z",
+      },
+    ],
   });
   const { body } = await api.call("GET", path);
   expect(body.items).toMatchObject([

@@ -8,11 +8,13 @@ import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { newestRowSchema, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Metrics, Table } from "#shared/ports.ts";
+import { clusterRow } from "#test/support/cluster-row.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { silentLog } from "#test/support/planner-world.ts";
 import { polledNames } from "#test/support/polled-names.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
 const owner = { namespace: "shop", kind: "SyncGroup" as const, name: "web" };
@@ -45,10 +47,19 @@ const tick = async (through: Table = table) => {
   return sent;
 };
 
+/** A whole row: one of another shape is left alone. */
+function whole(key: RowKey): { readonly type: string; readonly name?: string } {
+  const sync = keys.sync.parse(key);
+  if (sync !== undefined) return { ...syncRowOf(sync.cluster), ...sync };
+  const cluster = keys.cluster.parse(key);
+  if (cluster !== undefined) return { ...clusterRow(), name: cluster.cluster };
+  return { type: rowTypeOf(key) ?? "Test" };
+}
+
 async function due(key: RowKey, seconds: number, more: Partial<Row> = {}): Promise<void> {
   const row: Row = {
+    ...whole(key),
     ...key,
-    type: rowTypeOf(key) ?? "Test",
     schema: rowSchema,
     version: 1,
     ...dueAttributes(key, later(at, seconds)),

@@ -9,7 +9,8 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import type { Metrics } from "#shared/ports.ts";
+import type { Metrics, Table } from "#shared/ports.ts";
+import { lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { begin, counting, names, register, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 
@@ -57,22 +58,47 @@ function surveysOf(made: PlannerWorld) {
 
 const silenceOf = async (made: PlannerWorld) => (await made.table.get(keys.zone("spoke")))?.silentSince;
 
-test("a row of a cluster that is no Cluster inside fails the survey of its zone, and the fleet is surveyed all the same", async () => {
-  const made = await fleet(1);
-  const row = await made.table.get(keys.cluster("s000"));
-  await made.table.write([{ put: { ...row, status: {} } as Row }]);
+function minuteOf(made: PlannerWorld, table: Table = made.table) {
   const counted: string[] = [];
-  const metrics: Metrics = { count: (name) => counted.push(name), seconds() {} };
+  const metrics: Metrics = {
+    count: (...of) => counted.push([of[0], ...Object.values(of[2] ?? {})].join(" ")),
+    seconds() {},
+  };
   const clock = { now: () => made.now };
   const alarms = { read: () => Promise.reject(new Error("no alarm is to be read")) } as never;
-  const ports = { table: made.table, sender: made.sender, log: silentLog, clock, metrics, zones: made.zones, alarms };
-  const minute = everyMinute(ports);
-  await expect(minute()).rejects.toThrow(TypeError);
-  expect(counted).toContain("Targets");
+  const ports = { table, sender: made.sender, log: silentLog, clock, metrics, zones: made.zones, alarms };
+  return { counted, minute: everyMinute(ports) };
+}
+
+test("a table that refuses the rows of zones fails the survey of zones, and the fleet is surveyed all the same", async () => {
+  const made = await fleet(1);
+  const getMany: Table["getMany"] = (of, reading) => {
+    const isOfZone = of.some(({ pk }) => pk.startsWith("ZONE#"));
+    return isOfZone ? Promise.reject(new Error("throttled")) : made.table.getMany(of, reading);
+  };
+  const { counted, minute } = minuteOf(made, { ...lagging(made.table, made.table), getMany });
+  await expect(minute()).rejects.toThrow("throttled");
+  expect(counted).toContain("Targets changing");
   // The next survey is due in five minutes, as after any other.
   counted.length = 0;
   await minute();
   expect(counted).toEqual([]);
+});
+
+test("a row of a cluster that is no Cluster inside hides neither its own zone nor another one that is silent", async () => {
+  const made = await fleet(2);
+  made.zones = new Set(["spoke", "stolen"]);
+  await made.addCluster("x000", "all", { zone: "stolen" });
+  await register(made, "x000");
+  for (const [cluster, status] of Object.entries({ s000: {}, x000: { conditions: [null] } })) {
+    const row = await made.table.get(keys.cluster(cluster));
+    await made.table.write([{ put: { ...row, status } as Row }]);
+  }
+  await note(made, "s001", "Unreachable");
+  const { counted, minute } = minuteOf(made);
+  await minute();
+  expect(counted).toContain("SilentZones spoke");
+  expect(await silenceOf(made)).toBe(made.now.toISOString());
 });
 
 describe("the workers of a zone run", () => {

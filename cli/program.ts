@@ -25,7 +25,7 @@ import { kindArgument, readCommands } from "#cli/read-commands.ts";
 import { rolloutCommands } from "#cli/rollout-commands.ts";
 import { type Action, type AddCommand, repeated, wholeNumber } from "#cli/session/add-command.ts";
 import { exitCodes } from "#cli/session/failure.ts";
-import type { CliIo } from "#cli/session/io.ts";
+import type { GuardedIo } from "#cli/session/io.ts";
 import { refuseRepeated } from "#cli/session/refuse-repeated.ts";
 import { type GlobalOptions, openSession } from "#cli/session/session.ts";
 import { usageWords } from "#cli/session/usage-words.ts";
@@ -44,7 +44,7 @@ const hiddenCommands: ReadonlySet<string> = new Set([
 
 type Finish = (code: number) => void;
 
-export function createProgram(io: CliIo, finish: Finish): Command {
+export function createProgram(io: GuardedIo, finish: Finish): Command {
   const program = new Command("starling")
     .description("Keeps any number of Kubernetes clusters in sync with git, with no control plane to run.")
     .addHelpText("after", exitHelp)

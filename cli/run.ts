@@ -1,25 +1,26 @@
 import { CommanderError } from "commander";
 import { createProgram } from "#cli/program.ts";
 import { CliFailure, exitCodes } from "#cli/session/failure.ts";
-import type { CliIo } from "#cli/session/io.ts";
+import { type CliIo, type GuardedIo, guardedIo } from "#cli/session/io.ts";
 import { errorMessage } from "#shared/base/errors.ts";
-import { plainLine, plainText } from "#shared/base/plain-text.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 
 /** Runs one command. @returns its exit code: 0 done, 1 no, 2 wrong input, 3 unknown, 4 timeout, 130 interrupted. */
 export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {
   let exit: number = exitCodes.done;
-  const program = createProgram(io, (code) => {
+  const guarded = guardedIo(io);
+  const program = createProgram(guarded, (code) => {
     exit = code;
   });
   try {
     await program.parseAsync([...argv], { from: "user" });
     return exit;
   } catch (error) {
-    return failed(error, { io, argv });
+    return failed(error, { io: guarded, argv });
   }
 }
 
-function failed(error: unknown, { io, argv }: { readonly io: CliIo; readonly argv: readonly string[] }): number {
+function failed(error: unknown, { io, argv }: { readonly io: GuardedIo; readonly argv: readonly string[] }): number {
   if (io.interrupted.aborted) {
     io.err("interrupted\n");
     return exitCodes.interrupted;
@@ -33,11 +34,11 @@ function failed(error: unknown, { io, argv }: { readonly io: CliIo; readonly arg
   }
   if (error instanceof CliFailure) {
     for (const line of error.lines) io.err(`${plainLine(line)}\n`);
-    io.err(`error: ${plainText(error.message)}\n`);
-    io.err(`  next: ${plainText(error.next ?? defaultNext(argv))}\n`);
+    io.err(`error: ${error.message}\n`);
+    io.err(`  next: ${error.next ?? defaultNext(argv)}\n`);
     return exitCodes[error.exit];
   }
-  io.err(`error: ${plainText(errorMessage(error))}\n  next: the same command with --debug\n`);
+  io.err(`error: ${errorMessage(error)}\n  next: the same command with --debug\n`);
   if (argv.includes("--debug") && error instanceof Error) io.err(`${error.stack}\n`);
   return exitCodes.unknown;
 }

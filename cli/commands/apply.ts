@@ -14,7 +14,6 @@ import {
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
-import { plainText } from "#shared/base/plain-text.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
 /** At most this many documents that were not written are named; the rest is counted. */
@@ -188,7 +187,7 @@ async function confirmed(
   if (missing.length === 0 && hashes.length === asked.length) return guardHashes;
   const next = `${again}${hashes.map((hash) => ` --guard-hash ${hash}`).join("")}`;
   if (missing.length > 0 && session.options.yes === true) {
-    session.io.err(`${plainText(messageOf(asked))}\n`);
+    session.io.err(`${messageOf(asked)}\n`);
     throw new CliFailure("a guard withholds the change, and --yes does not pass it", { exit: "no", next });
   }
   await confirmConsequences(session, { message: messageOf(asked) }, next);

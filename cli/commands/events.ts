@@ -1,5 +1,5 @@
+import { printTable } from "#cli/format/print-table.ts";
 import { serialiseEach } from "#cli/format/serialise.ts";
-import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { isData, withoutHeaders } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
@@ -107,5 +107,5 @@ function print(session: Session, items: readonly Reported[], headers: "show" | "
   });
   const whose = items[0]?.about === undefined ? [] : ["GROUP"];
   const table = { columns: ["TIME", ...whose, "REASON", "CLUSTER", "MESSAGE"], rows };
-  session.io.out(formatTable(table, { ...tableStyle(session), headers: "hide" }));
+  printTable(session, table, { ...tableStyle(session), headers: "hide" });
 }

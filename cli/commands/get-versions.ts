@@ -1,6 +1,6 @@
+import { printTable } from "#cli/format/print-table.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { formatTable, type TextTable } from "#cli/format/table.ts";
-import { tableStyle } from "#cli/format/table-style.ts";
+import type { TextTable } from "#cli/format/table.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -45,8 +45,7 @@ export async function getVersions(session: Session, options: VersionsOptions): P
     for (const { kind, metadata } of items) session.io.out(`${kind.toLowerCase()}/${metadata.name}\n`);
   else if (items.length === 0) session.note("there is no rollout yet");
   else {
-    const table = versionsTable(items, session.io.now(), allNamespaces === true ? "all" : "one");
-    session.io.out(formatTable(table, tableStyle(session)));
+    printTable(session, versionsTable(items, session.io.now(), allNamespaces === true ? "all" : "one"));
     session.note(behindText(items));
   }
   if (list.metadata.continue !== undefined && group === undefined)

@@ -1,6 +1,5 @@
+import { printTable } from "#cli/format/print-table.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { formatTable } from "#cli/format/table.ts";
-import { tableStyle } from "#cli/format/table-style.ts";
 import { isData } from "#cli/output/output.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -112,7 +111,7 @@ function print(session: Session, zones: readonly CountedZone[]): void {
   ]);
   const columns = ["NAME", "NETWORK", "ADDRESSES", "VERSION", "RAN", "CLUSTERS", "UNREACHABLE", "SOURCES"];
   if (wide) columns.push("ACCOUNT", "REGION", "NAMES");
-  session.io.out(formatTable({ columns, rows }, tableStyle(session)));
+  printTable(session, { columns, rows });
 }
 
 /** How long ago a worker of the zone last said that it runs. */

@@ -1,6 +1,6 @@
 import { getTable, worstObjectsFirst } from "#cli/format/get-table.ts";
+import { printTable } from "#cli/format/print-table.ts";
 import { serialise, serialiseEach } from "#cli/format/serialise.ts";
-import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { isData, withoutHeaders } from "#cli/output/output.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
@@ -192,7 +192,7 @@ function print(session: Session, query: Query, list: ApiList<ListedObject>, name
     session.note(`no ${query.kind} found${options.allNamespaces === true ? "" : whereText(session, query.kind)}`);
     return;
   }
-  io.out(tableText(session, { kind: query.kind, items, names }));
+  printObjects(session, { kind: query.kind, items, names });
   if (list.metadata.continue !== undefined) {
     session.note(`the list is longer; use --limit ${query.options.limit * 2}, or --continue ${list.metadata.continue}`);
   }
@@ -200,7 +200,7 @@ function print(session: Session, query: Query, list: ApiList<ListedObject>, name
   if (troubled.length > 0 && items.length > 1) session.note(problemText(troubled));
 }
 
-function tableText(
+function printObjects(
   session: Session,
   table: {
     readonly kind: KindName;
@@ -208,7 +208,7 @@ function tableText(
     readonly names?: "names" | "kinds";
     readonly headers?: "hide";
   },
-): string {
+): void {
   const { io, options } = session;
   const contents = getTable(table.kind, table.items, {
     now: io.now(),
@@ -216,7 +216,7 @@ function tableText(
     namespaces: options.allNamespaces === true ? "all" : "one",
     ...defined({ names: table.names }),
   });
-  return formatTable(contents, { ...tableStyle(session), ...defined({ headers: table.headers }) });
+  printTable(session, contents, { ...tableStyle(session), ...defined({ headers: table.headers }) });
 }
 
 function problemText(troubled: readonly ListedObject[]): string {
@@ -254,7 +254,7 @@ async function watch(session: Session, query: Query): Promise<ExitReason> {
     if (items.length > 0) {
       const { output } = session.options;
       if (isData(output)) session.io.out(serialiseEach(items, headers === "hide" ? withoutHeaders(output) : output));
-      else session.io.out(tableText(session, { kind: query.kind, items, ...defined({ headers }) }));
+      else printObjects(session, { kind: query.kind, items, ...defined({ headers }) });
       headers = "hide";
     }
     await session.pause(watchMs);

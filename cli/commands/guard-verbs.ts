@@ -1,6 +1,7 @@
 /** `starling guard`: the changes that guards of groups withhold, and their approval. */
+
+import { printTable } from "#cli/format/print-table.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
@@ -46,7 +47,7 @@ export async function guardList(session: Session, group: string | undefined): Pr
   const now = session.io.now();
   const rows = items.map((one) => [one.namespace, one.group, one.hash, formatAge(one.since, now), withheldText(one)]);
   const columns = ["NAMESPACE", "GROUP", "HASH", "SINCE", "WITHHELD"];
-  session.io.out(formatTable({ columns, rows }, { ...tableStyle(session), last: "whole" }));
+  printTable(session, { columns, rows }, { ...tableStyle(session), last: "whole" });
   session.note(`  next: starling guard approve GROUP -n NAMESPACE --hash HASH --reason TEXT`);
   return "done";
 }

@@ -1,7 +1,7 @@
 import { foldLines } from "#cli/format/fold-lines.ts";
 import { formatHistory, revisionsTable } from "#cli/format/history-text.ts";
+import { printTable } from "#cli/format/print-table.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { isData } from "#cli/output/output.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
@@ -75,6 +75,6 @@ async function sourceHistory(session: Session, path: string, { limit }: HistoryO
   const { output } = session.options;
   if (isData(output)) session.io.out(serialise(list, output));
   else if (list.items.length === 0) session.note("the Source had no revision in the last 30 days");
-  else session.io.out(formatTable(revisionsTable(list.items, session.io.now(), output), tableStyle(session)));
+  else printTable(session, revisionsTable(list.items, session.io.now(), output));
   return "done";
 }

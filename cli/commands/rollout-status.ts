@@ -17,6 +17,7 @@ import { pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import { isNotFound, ownerPath, requireObject } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
+import { plainText } from "#shared/base/plain-text.ts";
 import type { RolloutObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import type { RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
@@ -278,11 +279,11 @@ async function watch<Shown>(session: Session, owner: string, source: Source<Show
       if (session.io.outIsTerminal && session.options.output === undefined) {
         const erase = drawnLines === 0 ? "" : `\u001b[${drawnLines}A\u001b[0J`;
         if (ended) {
-          session.io.out(erase);
+          session.io.outWithSequences(erase);
           return shown;
         }
-        const { text } = await source.view(session, shown);
-        session.io.out(erase + text);
+        const text = plainText((await source.view(session, shown)).text);
+        session.io.outWithSequences(erase + text);
         drawnLines = rowsOf(text, session.io.columns);
       } else {
         const progress = source.progress(shown, session.io.now());

@@ -1,7 +1,6 @@
 import { getTable } from "#cli/format/get-table.ts";
+import { printTable } from "#cli/format/print-table.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { formatTable } from "#cli/format/table.ts";
-import { tableStyle } from "#cli/format/table-style.ts";
 import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { listPath } from "#cli/session/kind-names.ts";
@@ -43,7 +42,7 @@ export async function rolloutList(
     width: output === "wide" ? "wide" : "normal",
     namespaces: allNamespaces === true ? "all" : "one",
   });
-  session.io.out(formatTable(table, tableStyle(session)));
+  printTable(session, table);
   if (list.metadata.continue !== undefined) session.note(`the list is longer; --limit ${options.limit * 2} shows more`);
   return "done";
 }

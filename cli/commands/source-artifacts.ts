@@ -1,7 +1,6 @@
 import { artifactsTable } from "#cli/format/artifacts-text.ts";
+import { printTable } from "#cli/format/print-table.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { formatTable } from "#cli/format/table.ts";
-import { tableStyle } from "#cli/format/table-style.ts";
 import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { artifactsPath } from "#cli/session/kind-names.ts";
@@ -19,6 +18,6 @@ export async function artifacts(session: Session, source: string, { limit }: Art
   const { output } = session.options;
   if (isData(output)) session.io.out(serialise(list, output));
   else if (list.items.length === 0) session.note(`Source ${source} has no artifact yet`);
-  else session.io.out(formatTable(artifactsTable(list.items, session.io.now(), output), tableStyle(session)));
+  else printTable(session, artifactsTable(list.items, session.io.now(), output));
   return "done";
 }

@@ -1,10 +1,9 @@
 import { type CheckedCluster, checkOne, linkRows } from "#cli/commands/cluster-check.ts";
 import { noSuchZone, zoneOfObject } from "#cli/commands/get-zones.ts";
 import { endpointRows, monthlyText } from "#cli/format/endpoints-text.ts";
+import { printTable } from "#cli/format/print-table.ts";
 import { requireReadable } from "#cli/format/require-readable.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { formatTable } from "#cli/format/table.ts";
-import { tableStyle } from "#cli/format/table-style.ts";
 import { isData } from "#cli/output/output.ts";
 import { awaitCheck, patienceSeconds } from "#cli/seeing/await-check.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
@@ -170,13 +169,12 @@ function print(session: Session, found: CheckedZone): void {
     session.io.out(`zone/${name} ${found.result}\n`);
     return;
   }
-  const style = tableStyle(session);
   const columns = ["LINK", "STATE", "VALUE", ""];
-  session.io.out(formatTable({ columns, rows: wayRows(found, output === "wide") }, style));
+  printTable(session, { columns, rows: wayRows(found, output === "wide") });
   const { endpoints } = found;
   if (endpoints.length > 0) {
-    const table = { columns: ["ENDPOINT", "TYPE", "USE", "USD/MONTH", ""], rows: endpointRows(endpoints) };
-    session.io.out(`\n${formatTable(table, style)}`);
+    session.io.out("\n");
+    printTable(session, { columns: ["ENDPOINT", "TYPE", "USE", "USD/MONTH", ""], rows: endpointRows(endpoints) });
   }
   for (const line of remedies(found)) session.note(line);
   session.note(monthlyText(found));

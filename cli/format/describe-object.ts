@@ -6,6 +6,7 @@ import { readingPlace } from "#cli/format/reading-place.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { clusterValuesText } from "#cli/format/values-text.ts";
 import { counted } from "#shared/base/counted.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type {
   ClusterObject,
@@ -113,8 +114,8 @@ export function describeSource({ object: source, events, from, now }: DescribedS
       [upstream.kind === "git" ? "Commit" : "Content", artifact === undefined ? undefined : aboutText(artifact)],
       ["Stale since", stale === undefined ? undefined : `${formatTime(stale, now)} (${formatAge(stale, now)})`],
     ]),
-    sectionText("Includes", include.map((one) => `  ${includedText(one, artifact)}\n`).join("")),
-    sectionText("Pinned revisions", pins.map((pin) => `  ${pinnedText(pin)}\n`).join("")),
+    sectionText("Includes", include.map((one) => `  ${plainLine(includedText(one, artifact))}\n`).join("")),
+    sectionText("Pinned revisions", pins.map((pin) => `  ${plainLine(pinnedText(pin))}\n`).join("")),
     sectionText("Conditions", conditionsText(source.status.conditions, now)),
     sectionText("Events", eventsText(events, now)),
     nextText(

@@ -3,7 +3,7 @@ import { digestText } from "#cli/format/get-table.ts";
 import { inputsText, type ShownInputs } from "#cli/format/inputs-text.ts";
 import { objectsText } from "#cli/format/objects-text.ts";
 import { formatTable } from "#cli/format/table.ts";
-import { plainLine, plainText } from "#shared/base/plain-text.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 import type { ApiList, EventItem, SyncObject } from "#shared/fleet/api/objects.ts";
 import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import type { Drift, ObjectProblem, ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
@@ -67,7 +67,7 @@ export function describeSync({ sync, events, objects, inputs = [], columns, now 
     driftText(observed?.drift, now),
     observed?.rebuilt === undefined
       ? ""
-      : `Inventory: ${plainText(observed.rebuilt.message)}, ${formatTime(observed.rebuilt.at, now)}\n`,
+      : `Inventory: ${plainLine(observed.rebuilt.message)}, ${formatTime(observed.rebuilt.at, now)}\n`,
     sectionText("Foreign objects", foreignText(sync)),
     pruneText(sync),
     sectionText("Events", eventsText(events, now)),
@@ -85,7 +85,7 @@ function heldText(
   }: Pick<DescribedSync, "columns" | "now"> & { readonly objects: DescribedSync["objects"] | undefined },
 ): string {
   if (list === undefined) return "";
-  if ("unknown" in list) return `  objects not known: ${plainText(list.unknown)}\n`;
+  if ("unknown" in list) return `  objects not known: ${plainLine(list.unknown)}\n`;
   const left = (status.observed?.objects.total ?? 0) - list.items.length;
   const command = `starling tree sync/${metadata.name} --cluster ${spec.cluster} -n ${metadata.namespace ?? ""} --all`;
   const more =
@@ -151,7 +151,7 @@ function foreignText({ status: { observed } }: SyncObject): string {
 function pruneText({ status: { prune } }: SyncObject): string {
   if (prune === undefined) return "";
   const word = prune.objects.length === 1 ? "object" : "objects";
-  return `Pruned:  ${prune.objects.length} ${word}, ${prune.handled ? "done" : "not done yet"}: ${plainText(actText(prune))}\n`;
+  return `Pruned:  ${prune.objects.length} ${word}, ${prune.handled ? "done" : "not done yet"}: ${plainLine(actText(prune))}\n`;
 }
 
 function foreignReason({ member, keep }: ForeignObject): string {

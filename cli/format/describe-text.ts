@@ -1,7 +1,7 @@
 /** Pieces of `describe` pages. */
 
 import { formatTable } from "#cli/format/table.ts";
-import { plainText } from "#shared/base/plain-text.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 import type { EventItem } from "#shared/fleet/api/objects.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
@@ -10,7 +10,7 @@ import { formatAge, formatTime } from "#shared/words/age.ts";
 export function fieldsText(fields: readonly (readonly [string, string | undefined])[]): string {
   let text = "";
   for (const [label, value] of fields) {
-    if (value !== undefined && value !== "") text += `${`${label}:`.padEnd(13)}${plainText(value)}\n`;
+    if (value !== undefined && value !== "") text += `${`${label}:`.padEnd(13)}${plainLine(value)}\n`;
   }
   return text;
 }
@@ -44,5 +44,5 @@ export function eventsText(events: readonly EventItem[], now: Date): string {
 /** The commands to type next. */
 export function nextText(commands: readonly string[]): string {
   if (commands.length === 0) return "";
-  return `\n${commands.map((command, index) => `${index === 0 ? "Next:" : ""}`.padEnd(13) + command).join("\n")}\n`;
+  return `\n${commands.map((command, index) => `${index === 0 ? "Next:" : ""}`.padEnd(13) + plainLine(command)).join("\n")}\n`;
 }

@@ -1,6 +1,6 @@
 import { sectionText } from "#cli/format/describe-text.ts";
 import { rowsText } from "#cli/format/values-text.ts";
-import { plainText } from "#shared/base/plain-text.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 import type { Origin } from "#shared/fleet/forecast/origins.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
@@ -52,7 +52,7 @@ export function inputsText(
   inputs: ShownInputs,
   { cluster, columns }: { readonly cluster: string; readonly columns?: number | undefined },
 ): string {
-  if ("unknown" in inputs) return sectionText("Inputs", `  not known: ${plainText(inputs.unknown)}\n`);
+  if ("unknown" in inputs) return sectionText("Inputs", `  not known: ${plainLine(inputs.unknown)}\n`);
   return inputs
     .map(({ template, state, problem, origins }) => {
       const said = {
@@ -62,7 +62,7 @@ export function inputsText(
         problem: `; ${problem ?? ""}`,
       }[state];
       const rows = origins.map(({ field, value, from }) => [field, valueText(value, columns), from.join(" <- ")]);
-      return sectionText(`Inputs of ${template} on ${cluster}${plainText(said)}`, rowsText(rows));
+      return sectionText(`Inputs of ${template} on ${cluster}${plainLine(said)}`, rowsText(rows));
     })
     .join("");
 }

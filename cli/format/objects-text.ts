@@ -1,6 +1,6 @@
 /** The objects of a Sync, for `describe` and `tree`. */
 import { formatTable, type TextTable } from "#cli/format/table.ts";
-import { plainText } from "#shared/base/plain-text.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { formatAge } from "#shared/words/age.ts";
 import { reasonText } from "#shared/words/object-state.ts";
@@ -11,7 +11,7 @@ export function objectsText(
   { now, more, columns }: { readonly now: Date; readonly more?: string; readonly columns?: number | undefined },
 ): string {
   if (objects.length === 0) return "";
-  const rest = more === undefined ? "" : `  ${plainText(more)}\n`;
+  const rest = more === undefined ? "" : `  ${plainLine(more)}\n`;
   return `${formatTable(objectsTable(objects, now), { headers: "show", indent: "  ", columns })}${rest}`;
 }
 

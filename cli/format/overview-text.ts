@@ -4,6 +4,7 @@ import { doneText } from "#cli/format/done-text.ts";
 import { foldLines } from "#cli/format/fold-lines.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsText } from "#cli/format/target-lines.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { isEndedPhase, isStalledPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
@@ -88,7 +89,7 @@ function headText({ overview, now }: OverviewView): string {
     ...(came.length === 0 ? [] : [`catch-ups: ${came.join(", ")}`]),
     ...(left === undefined ? [] : [left]),
   ];
-  return `${line}\n${parts.join(" · ")}\n`;
+  return `${plainLine(line)}\n${parts.join(" · ")}\n`;
 }
 
 function stagesText({ overview, columns: width, now }: OverviewView): string {
@@ -204,5 +205,5 @@ function nextText({ overview, targets }: OverviewView, many: boolean): string {
     }),
   );
   const lines = [...inspect, ...repair, ...new Set(commands)];
-  return lines.map((line, index) => `  ${index === 0 ? "next:" : "     "} ${line}\n`).join("");
+  return lines.map((line, index) => `  ${index === 0 ? "next:" : "     "} ${plainLine(line)}\n`).join("");
 }

@@ -1,5 +1,6 @@
 /** The effects of a rollback on objects, as `starling rollout rollback` prints it. */
 import { counted } from "#shared/base/counted.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 import type { EffectKind, ObjectEffects } from "#shared/fleet/forecast/rollback-effects.ts";
 
 const words: Readonly<Record<EffectKind, string>> = {
@@ -22,5 +23,5 @@ export function effectsText({ effects, more, notCompared }: ObjectEffects): stri
   const unknown = notCompared.map(({ clusters, why }) => `not compared: ${counted(clusters, "cluster")}: ${why}`);
   const all = [...lines, ...rest, ...unknown];
   if (all.length === 0) return "  no object is deleted, created or run again\n";
-  return all.map((line) => `  ${line}\n`).join("");
+  return all.map((line) => `  ${plainLine(line)}\n`).join("");
 }

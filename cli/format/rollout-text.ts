@@ -3,6 +3,7 @@ import { foldLines } from "#cli/format/fold-lines.ts";
 import { countOf } from "#cli/format/get-table.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsText } from "#cli/format/target-lines.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 import type { RolloutObject, RolloutStage } from "#shared/fleet/api/objects.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { isQuiet, worstTargetsFirst } from "#shared/words/causes.ts";
@@ -47,7 +48,7 @@ function headText({ rollout, now }: RolloutView): string {
   const started = metadata.creationTimestamp ?? "";
   const ended = status.endedAt === undefined ? "" : `, ended ${formatTime(status.endedAt, now)}`;
   const phase = reasonText(status.phase, status.message === "" ? status.reason : status.message);
-  return `${first}\nstarted ${formatTime(started, now)}, ${formatAge(started, now)} ago${ended}\n${phase}\n`;
+  return `${plainLine(first)}\nstarted ${formatTime(started, now)}, ${formatAge(started, now)} ago${ended}\n${plainLine(phase)}\n`;
 }
 
 function stagesText({ rollout, columns: width, now }: RolloutView): string {
@@ -96,7 +97,7 @@ function nextText({ rollout, targets }: RolloutView, many: boolean): string {
   const worst = worstTargetsFirst(targets).find((target) => many || !isQuiet(target));
   if ((phase !== "Halted" && phase !== "Stalled") || worst === undefined) return "";
   const { owner } = rollout.spec;
-  const inspect = describeCommand(owner, worst);
+  const inspect = plainLine(describeCommand(owner, worst));
   return `  next: ${inspect}\n        push a repair, or see what clears it: starling rollout status ${rolloutArgument(owner)}\n`;
 }
 

@@ -1,4 +1,4 @@
-import { plainText } from "#shared/base/plain-text.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 import { shorten } from "#shared/words/shorten.ts";
 
 export interface TextTable {
@@ -27,10 +27,13 @@ const gap = "  ";
 /** The indent of a second line. */
 const onward = "    ";
 
-/** Formats a table: each column is as wide as its widest cell, with two spaces between columns, and every line ends with `\\n`. */
+/**
+ * Formats a table: each column is as wide as its widest cell, with two spaces between columns, and every line ends with `\\n`.
+ * Line breaks and control characters of a cell are escaped, because a cluster, a repository or a stolen role may have written them.
+ */
 export function formatTable(table: TextTable, style: TableStyle): string {
-  const rows = table.rows.map((row) => row.map(plainText));
-  const lines = style.headers === "show" ? [table.columns, ...rows] : rows;
+  const given = style.headers === "show" ? [table.columns, ...table.rows] : table.rows;
+  const lines = given.map((line) => line.map(plainLine));
   const widths = table.columns.map((_name, column) => Math.max(...lines.map((line) => width(line[column] ?? "")), 0));
   const parts = partsOf(widths, style);
   let text = "";

@@ -1,6 +1,7 @@
 /** The clusters of a rollout: one line for each, the worst first, or the reasons if there are many. */
 
 import { formatTable } from "#cli/format/table.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import { formatAge } from "#shared/words/age.ts";
@@ -60,7 +61,7 @@ export function targetsText({ targets, lines, columns: width, now }: TargetLines
   for (const [state, group] of quiet) {
     const names = group.slice(0, namesPerLine).map((target) => target.cluster);
     const rest = group.length > namesPerLine ? ` +${group.length - namesPerLine}` : "";
-    text += `  ${state} (${group.length}): ${names.join(" ")}${rest}\n`;
+    text += `  ${state} (${group.length}): ${plainLine(names.join(" "))}${rest}\n`;
   }
   return text;
 }
@@ -90,7 +91,7 @@ export function reasonsText({ targets, columns }: Pick<TargetLines, "targets" | 
   const worst = worstTargetsFirst(targets);
   const names = worst.slice(0, worstShown).map((target) => target.cluster);
   const more = worst.length > worstShown ? ` +${worst.length - worstShown}` : "";
-  return `${table}  worst: ${names.join(" ")}${more}     ${of.command}\n`;
+  return `${table}  worst: ${plainLine(names.join(" "))}${more}     ${of.command}\n`;
 }
 
 /** The command that shows the reason. A cluster without an assignment has no Sync, so that the command describes the group. */

@@ -1,6 +1,5 @@
 import { CliFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
-import { plainText } from "#shared/base/plain-text.ts";
 
 /**
  * Prints the consequences of a change and asks. `--yes` answers the question.
@@ -11,7 +10,7 @@ export async function confirmConsequences(
   asked: { readonly message: string },
   withYes: string,
 ): Promise<void> {
-  session.io.err(`${plainText(asked.message)}\n`);
+  session.io.err(`${asked.message}\n`);
   if (session.options.yes === true) return;
   if (!session.io.canAsk) {
     throw new CliFailure("the change needs a confirmation, and there is no terminal", { exit: "no", next: withYes });

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline/promises";
+import { plainText } from "#shared/base/plain-text.ts";
 
 /** Input and output of the command, so that a test can stand for the terminal. */
 export interface CliIo {
@@ -17,6 +18,22 @@ export interface CliIo {
   now(): Date;
   /** Aborted by Ctrl-C. */
   readonly interrupted: AbortSignal;
+}
+
+/** Every text is printed with escaped control characters, because clusters, repositories and rows of a stolen role may bring them. */
+export interface GuardedIo extends CliIo {
+  /** Prints escape sequences of the command itself, around texts that are plain already: colours and redrawn lines. */
+  outWithSequences(text: string): void;
+}
+
+export function guardedIo(io: CliIo): GuardedIo {
+  return {
+    ...io,
+    out: (text) => io.out(plainText(text)),
+    err: (text) => io.err(plainText(text)),
+    ask: (question) => io.ask(plainText(question)),
+    outWithSequences: (text) => io.out(text),
+  };
 }
 
 export function processIo(): CliIo {

@@ -4,14 +4,13 @@ import { type ApiClient, type AwsKeys, createApiClient } from "#cli/session/api-
 import { chooseContext, findContext, type NamedContext } from "#cli/session/contexts.ts";
 import { credentialsOf, ownCredentials } from "#cli/session/credentials.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
-import type { CliIo } from "#cli/session/io.ts";
+import type { GuardedIo } from "#cli/session/io.ts";
 import type { DocumentNamespace } from "#cli/session/read-documents.ts";
 import { stackOutputs } from "#cli/session/stack-outputs.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
-import { plainText } from "#shared/base/plain-text.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
 /** The flags of every command. */
@@ -33,7 +32,7 @@ export interface GlobalOptions {
 
 /** One run of the command. */
 export interface Session {
-  readonly io: CliIo;
+  readonly io: GuardedIo;
   readonly options: GlobalOptions;
   /** Aborted by Ctrl-C or `--timeout`. */
   readonly signal: AbortSignal;
@@ -60,7 +59,7 @@ export interface Session {
 }
 
 /** @throws CliFailure for a flag with an invalid value. */
-export function openSession(io: CliIo, given: GlobalOptions): Session {
+export function openSession(io: GuardedIo, given: GlobalOptions): Session {
   const options = {
     ...given,
     ...defined({ output: given.headers === false ? withoutHeaders(given.output) : given.output }),
@@ -68,7 +67,7 @@ export function openSession(io: CliIo, given: GlobalOptions): Session {
   checkNamespace(options.namespace);
   const signal = signalOf(io, options);
   const note = (line: string) => {
-    if (options.quiet !== true) io.err(`${plainText(line)}\n`);
+    if (options.quiet !== true) io.err(`${line}\n`);
   };
   const clock: SleepingClock = {
     now: () => io.now(),
@@ -166,7 +165,7 @@ function checkNamespace(namespace: string | undefined): void {
   );
 }
 
-function signalOf(io: CliIo, options: GlobalOptions): AbortSignal {
+function signalOf(io: GuardedIo, options: GlobalOptions): AbortSignal {
   if (options.timeout === undefined) return io.interrupted;
   const seconds = durationSeconds(options.timeout);
   if (seconds === undefined || seconds < 1) {

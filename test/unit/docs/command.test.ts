@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { expect, test } from "vitest";
 import { createProgram } from "#cli/program.ts";
-import type { CliIo } from "#cli/session/io.ts";
+import type { GuardedIo } from "#cli/session/io.ts";
 
 const page = readFileSync(new URL("../../../docs/command.md", import.meta.url), "utf8");
 
-const io = { out() {}, err() {}, columns: 100 } as unknown as CliIo;
+const io = { out() {}, err() {}, columns: 100 } as unknown as GuardedIo;
 
 /** The commands that people type, such as `rollout status`. Hidden commands are only for Starling's own use. */
 function verbsOf(command: Command, words: readonly string[] = []): readonly string[] {

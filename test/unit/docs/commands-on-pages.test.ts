@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { expect, test } from "vitest";
 import { createProgram } from "#cli/program.ts";
-import type { CliIo } from "#cli/session/io.ts";
+import type { GuardedIo } from "#cli/session/io.ts";
 
-const io = { out() {}, err() {}, columns: 100 } as unknown as CliIo;
+const io = { out() {}, err() {}, columns: 100 } as unknown as GuardedIo;
 const program = createProgram(io, () => {});
 /** This page is generated from the sources, and its texts have placeholders. */
 const generated = "docs/messages.md";

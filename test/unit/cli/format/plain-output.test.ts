@@ -15,6 +15,12 @@ describe("control characters in texts of clusters and repositories", () => {
     expect(header?.indexOf("STATE")).toBe(shown.length + 2);
   });
 
+  test("a cell with line breaks and tabs is one line of its table, and one line of a page", () => {
+    const table = { columns: ["A\nB", "STATE"], rows: [["a\n\tb", "Ready"]] };
+    expect(formatTable(table, { headers: "show" })).toBe(`A\\nB    STATE\na\\n\\tb  Ready\n`);
+    expect(fieldsText([["Message", "a\nStatus:      Ready"]])).toBe("Message:     a\\nStatus:      Ready\n");
+  });
+
   test("the page of an object escapes control characters", () => {
     expect(fieldsText([["Message", hostile]])).toBe(`Message:     ${shown}\n`);
   });

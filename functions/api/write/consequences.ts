@@ -1,4 +1,5 @@
 import type { WrittenRow } from "#functions/api/write/object-change.ts";
+import { stateEntry } from "#shared/adapters/state-entries.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { type Owner, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
@@ -41,8 +42,8 @@ export async function countSyncs(
   const clusters = new Set<string>();
   let syncs = 0;
   const range = stateIndex.range(owner);
-  for await (const { sort } of allItems((start) => table.queryIndex({ ...range, ...start }))) {
-    const entry = stateIndex.parse(sort);
+  for await (const found of allItems((start) => table.queryIndex({ ...range, ...start }))) {
+    const entry = stateEntry(found);
     // A Sync that was forgotten before is not affected.
     if (entry === undefined || entry.state === "Orphaned") continue;
     if (names !== undefined && !names.includes(entry.sync)) continue;

@@ -1,8 +1,10 @@
 /** Guards: how many clusters may join a group, leave it or lose a template before somebody is asked. */
 import { describe, expect, test } from "vitest";
+import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
 import { ana, having, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import { type OperationsInput, owner, type PlannerWorld } from "#test/support/planner-world.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
 const path = `/v1/namespaces/${owner.namespace}/syncgroups/${owner.name}`;
@@ -102,6 +104,16 @@ describe("additions", () => {
     await playOn(made);
     expect(having(made)).toHaveLength(10);
     expect(withheld(made)).toEqual([]);
+  });
+
+  test("entries of the state index that name other clusters than their rows let none through: the role of a zone may write such", async () => {
+    const made = await guarded({ additions: 0 }, canary);
+    await made.addCluster("c002", "canary");
+    const forged = { ...syncRowOf("stolen"), stateSk: stateIndex.sk("Ready", { cluster: "c002", name: "web.app" }) };
+    await made.table.write([{ put: forged }]);
+    await playOn(made);
+    expect(having(made).filter((cluster) => cluster !== "stolen")).toEqual(["c000", "c001"]);
+    expect(withheld(made)).toMatchObject([{ kind: "additions", names: ["c002"] }]);
   });
 
   test("an approval is for one set of clusters: another one is asked for again", async () => {

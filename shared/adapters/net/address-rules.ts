@@ -22,6 +22,7 @@ export function addressRules(allow: string): AddressRules {
       const reach = reachOf(address);
       if (reach === "never") return neverReached(address);
       if (reach === "public" || isAllowed(host, address)) return undefined;
+      if (isLoopback(address)) return `${address} is an address of the machine that asks; correct the URL`;
       return `${address} is not a public address; ask the operator to allow its host or its range`;
     },
   };
@@ -48,7 +49,10 @@ export function workerAddresses(allow: string): AddressRules {
   };
 }
 
-/** @returns whether an entry of the list names the host or the address. @throws StarlingError `InvalidAllowList` */
+/**
+ * @returns whether an entry of the list names the host or the address. A range that is wider than the loopback network does
+ * not name the function's own machine, where Lambda's runtime API listens. @throws StarlingError `InvalidAllowList`
+ */
 function allowList(allow: string): (host: string, address: string) => boolean {
   const hosts = new Set<string>();
   const ranges: string[] = [];
@@ -64,8 +68,11 @@ function allowList(allow: string): (host: string, address: string) => boolean {
     }
   }
   const allowed = blockList(ranges);
-  return (host, address) =>
-    hosts.has(host.toLowerCase()) || [address, ipv4Behind(address) ?? address].some((each) => isIn(allowed, each));
+  const onOwnMachine = blockList(ranges.filter((range) => isLoopback(range.replace(/\/.*$/, ""))));
+  return (host, address) => {
+    const list = isLoopback(address) ? onOwnMachine : allowed;
+    return hosts.has(host.toLowerCase()) || [address, ipv4Behind(address) ?? address].some((each) => isIn(list, each));
+  };
 }
 
 /** The kind of network that has the address; undefined for one of this machine, and for one that nothing has. */
@@ -93,8 +100,9 @@ export function guardedLookup(rules: AddressRules): LookupFunction {
       const reachable = addresses.filter(({ address }) => rules.refusal(hostname, address) === undefined);
       const first = reachable[0];
       if (first === undefined) {
-        const reason = rules.refusal(hostname, addresses[0]?.address ?? "") ?? "it has no address";
-        callback(addressRefused(hostname, reason), "");
+        const address = addresses[0]?.address ?? "";
+        const reason = rules.refusal(hostname, address) ?? "it has no address";
+        callback(addressRefused({ host: hostname, address }, reason), "");
         return;
       }
       if (options.all === true) callback(null, reachable);
@@ -118,14 +126,18 @@ export function refuseLiteralAddress(rules: AddressRules, url: URL): void {
   const host = url.hostname.replace(/^\[|\]$/g, "");
   if (isIP(host) === 0) return;
   const reason = rules.refusal(host, host);
-  if (reason !== undefined) throw addressRefused(host, reason);
+  if (reason !== undefined) throw addressRefused({ host, address: host }, reason);
 }
 
-function addressRefused(host: string, reason: string): StarlingError {
+/** Its data say of which network the address is: an operator may allow private ones. */
+function addressRefused(
+  { host, address }: { readonly host: string; readonly address: string },
+  reason: string,
+): StarlingError {
   return new StarlingError(`Starling does not connect to ${host}: ${reason}`, {
     code: "AddressRefused",
     retry: "permanent",
-    data: { host },
+    data: { host, network: networkOf(address) },
   });
 }
 

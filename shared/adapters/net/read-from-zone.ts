@@ -54,8 +54,10 @@ function remedyFor(error: StarlingError, zone: string): string | undefined {
   const code = socketCode(error.cause);
   const isUnknown = nameless.has(code);
   const isSilent = error.data.silentHost !== undefined || pathless.has(code);
+  // Addresses that nobody may ask, such as those of a cloud's metadata, have no remedy but another URL.
+  const isPrivate = error.code === "AddressRefused" && error.data.network === "private";
   if (zone === homeZone) {
-    const isOutside = isUnknown || isSilent || error.code === "AddressRefused";
+    const isOutside = isUnknown || isSilent || isPrivate;
     return isOutside
       ? "a host in a private network is read from a zone only (settings resolveZone and gitAllow)"
       : undefined;
@@ -64,7 +66,7 @@ function remedyFor(error: StarlingError, zone: string): string | undefined {
     return `zone ${zone} asks the resolver of its VPC: let that know the name, by a private hosted zone or a rule of Route 53 Resolver`;
   if (isSilent)
     return `it is asked from zone ${zone}: look for a route from the subnets of the zone, and whether its security groups let the request out`;
-  return error.code === "AddressRefused" ? "the setting is gitAllow" : undefined;
+  return isPrivate ? "the setting is gitAllow" : undefined;
 }
 
 /** A host with several addresses has an error for each. */

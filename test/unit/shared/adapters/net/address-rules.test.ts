@@ -47,11 +47,11 @@ describe("addresses a Source's URL may not reach", () => {
 
 /** The ranges of IANA's special-purpose registries (RFC 6890) and of the RFCs that they name. */
 describe("every special-purpose range", () => {
-  const rows: readonly (readonly [what: string, address: string, reach: "public" | "allowed" | "never"])[] = [
+  const rows: readonly (readonly [what: string, address: string, reach: "public" | "allowed" | "named" | "never"])[] = [
     ["this network", "0.0.0.0", "never"],
     ["private use", "10.255.255.255", "allowed"],
     ["shared by a carrier", "100.127.0.1", "allowed"],
-    ["loopback", "127.0.0.1", "allowed"],
+    ["loopback", "127.0.0.1", "named"],
     ["link-local", "169.254.169.254", "never"],
     ["the credentials of a container", "169.254.170.2", "never"],
     ["metadata of Alibaba Cloud", "100.100.100.200", "never"],
@@ -73,8 +73,8 @@ describe("every special-purpose range", () => {
     ["reserved", "240.0.0.1", "never"],
     ["broadcast", "255.255.255.255", "never"],
     ["no address", "::", "never"],
-    ["loopback", "::1", "allowed"],
-    ["loopback, of another spelling", "0:0:0:0:0:0:0:1", "allowed"],
+    ["loopback", "::1", "named"],
+    ["loopback, of another spelling", "0:0:0:0:0:0:0:1", "named"],
     ["IPv4-compatible, metadata", "::169.254.169.254", "never"],
     ["IPv4-compatible, private", "::10.0.0.1", "allowed"],
     ["IPv4-compatible, public", "::140.82.121.4", "allowed"],
@@ -124,7 +124,7 @@ describe("every special-purpose range", () => {
     ].map((refusal) => refusal === undefined);
     expect({ strict, byRange, byName }).toEqual({
       strict: reach === "public",
-      byRange: reach !== "never",
+      byRange: reach === "public" || reach === "allowed",
       byName: reach !== "never",
     });
   });
@@ -139,6 +139,7 @@ describe("the operator's allow list", () => {
     ["127.0.0.1, ::1", "localhost", "127.0.0.1", true],
     ["127.0.0.1, ::1", "localhost", "::1", true],
     ["127.0.0.1", "localhost", "127.0.0.2", false],
+    ["0.0.0.0/0, ::/0", "localhost", "::ffff:127.0.0.1", false],
     ["git.corp.example", "git.corp.example", "169.254.169.254", false],
     ["0.0.0.0/0", "git.corp.example", "169.254.169.254", false],
     ["fc00::/7", "git.corp.example", "fd00:ec2::254", false],
@@ -240,7 +241,7 @@ describe("a socket's lookup", () => {
     await expect(resolveHost(addressRules(""), "127.0.0.1", "all")).rejects.toMatchObject({
       code: "AddressRefused",
       retry: "permanent",
-      message: expect.stringContaining("127.0.0.1 is not a public address"),
+      message: expect.stringContaining("127.0.0.1 is an address of the machine that asks"),
     });
   });
 

@@ -9,6 +9,9 @@ const socketError = (code: string) => Object.assign(new Error(`connect ${code}`)
 const unavailable = (cause: unknown, data = {}) =>
   new StarlingError("not fetched", { code: "UpstreamUnavailable", retry: "transient", cause, data });
 
+const refusedIn = (network: "private" | undefined) =>
+  new StarlingError("not fetched", { code: "AddressRefused", retry: "permanent", data: { host, network } });
+
 const causes = {
   nameless: unavailable(socketError("ENOTFOUND")),
   "nameless for now": unavailable(socketError("EAI_AGAIN")),
@@ -18,7 +21,8 @@ const causes = {
   ),
   "without a route, behind another error": unavailable(new Error("fetch failed", { cause: socketError("ETIMEDOUT") })),
   silent: unavailable(undefined, { silentHost: host }),
-  refused: new StarlingError("not fetched", { code: "AddressRefused", retry: "permanent", data: { host } }),
+  refused: refusedIn("private"),
+  "refused whatever is allowed": refusedIn(undefined),
   listening: unavailable(socketError("ECONNREFUSED")),
   answering: new StarlingError("not fetched", { code: "GitNotFound", retry: "permanent" }),
 } as const;
@@ -45,6 +49,7 @@ describe("a host that is not reached", () => {
     ["without a route, behind another error", way, zoneOnly],
     ["silent", way, zoneOnly],
     ["refused", "the setting is gitAllow", zoneOnly],
+    ["refused whatever is allowed", undefined, undefined],
     ["listening", undefined, undefined],
     ["answering", undefined, undefined],
   ] as const)("%s", async (kind, inZone, inHome) => {

@@ -10,6 +10,7 @@ import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadabl
 import type { ZoneObject } from "#shared/fleet/api/zone-object.ts";
 import { zoneOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { formatAge } from "#shared/words/age.ts";
+import { silentZoneText } from "#shared/words/causes.ts";
 
 export interface ZonesOptions {
   readonly cluster?: string;
@@ -43,9 +44,17 @@ export async function getZones(session: Session, names: readonly string[], optio
     .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
     .map((zone) => withClusters(zone, clusters.items));
   print(session, counted);
+  for (const zone of counted) noteSilence(session, zone);
   const lost = names.length === 0 ? lostText(items, clusters.items) : undefined;
   if (lost !== undefined) session.note(lost);
   return "done";
+}
+
+/** `rollout status` sends people here. */
+function noteSilence(session: Session, { metadata: { name }, workers }: ZoneObject): void {
+  if (workers?.silentSince === undefined) return;
+  const what = silentZoneText(name, workers.silentSince);
+  session.note(`ZoneSilent: ${what}; find the broken link: \`starling zone check ${name}\``);
 }
 
 /** Clusters whose zone was removed from the settings are in none of the lines. @returns undefined when there are none. */

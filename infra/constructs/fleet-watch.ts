@@ -1,7 +1,7 @@
 import { Duration } from "aws-cdk-lib";
 import { type IMetric, MathExpression, Metric } from "aws-cdk-lib/aws-cloudwatch";
 import { Construct } from "constructs";
-import { RunbookAlarm } from "#infra/constructs/runbook-alarm.ts";
+import { RunbookAlarm, threeOfFour } from "#infra/constructs/runbook-alarm.ts";
 import { surveyedStates } from "#shared/fleet/survey.ts";
 
 export interface FleetWatchProps {
@@ -99,7 +99,7 @@ export class FleetWatch extends Construct {
         period,
       }),
       threshold: unreachablePercent,
-      evaluationPeriods: 3,
+      ...threeOfFour,
     });
 
     const writeUnits = new Metric({

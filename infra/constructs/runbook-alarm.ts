@@ -30,6 +30,12 @@ export interface RunbookAlarmProps
   readonly evaluationPeriods?: number;
 }
 
+/**
+ * A quarter of an hour, for what surveys report. CloudWatch evaluates its periods of five minutes each minute, and with a
+ * survey that is a minute late, one of them has no report.
+ */
+export const threeOfFour = { evaluationPeriods: 4, datapointsToAlarm: 3 } as const;
+
 /** An alarm whose description names the section of the runbook. By default, missing data does not raise it. */
 export class RunbookAlarm extends Alarm {
   constructor(scope: Construct, id: string, { says, section, ...props }: RunbookAlarmProps) {

@@ -2,7 +2,7 @@ import { Duration } from "aws-cdk-lib";
 import { type IMetric, MathExpression, Metric } from "aws-cdk-lib/aws-cloudwatch";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
-import { RunbookAlarm } from "#infra/constructs/runbook-alarm.ts";
+import { RunbookAlarm, threeOfFour } from "#infra/constructs/runbook-alarm.ts";
 import { oldSeconds } from "#infra/constructs/watch.ts";
 import type { ZoneQueues } from "#infra/constructs/zone-workers.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -39,7 +39,7 @@ export class ZoneWatch extends Construct {
         section: "zone-down",
         metric: silentMetric(zone, installationId),
         threshold: 0,
-        evaluationPeriods: 3,
+        ...threeOfFour,
       });
   }
 }
@@ -74,7 +74,7 @@ export function alarmOfZone(scope: Construct, id: string, { zone, worker, queues
     }),
     threshold: 0,
     // A message of a single failure is tried again, mostly with success.
-    evaluationPeriods: 3,
+    ...threeOfFour,
   });
 }
 

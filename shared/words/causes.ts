@@ -57,7 +57,11 @@ function whyNot(target: TargetItem): Pick<Cause, "word" | "detail"> {
 
 function zoneText({ name, problem, since }: ZoneProblem): string {
   const remedy = `its clusters catch up when it is repaired: \`starling get zones ${name}\`, and "Zone down" in the runbook`;
-  if (problem === "ZoneSilent") return `no cluster of zone ${name} answers since ${since}; ${remedy}`;
+  if (problem === "ZoneSilent") return `${silentZoneText(name, since)}; ${remedy}`;
   const what = since === undefined ? "no worker has ever run" : `no worker has run since ${since}`;
   return `zone ${name}: ${what}; ${remedy}`;
+}
+
+export function silentZoneText(zone: string, since: string | undefined): string {
+  return `no cluster of zone ${zone} answers since ${since}`;
 }

@@ -19,15 +19,9 @@ export function alarmWatch(
   lines: readonly EmbeddedLine[],
   { machine }: Pick<World, "machine">,
 ): AlarmWatch {
-  const { Variables } = functionNamed(resources, "tick").Properties.Environment as {
-    Variables: Record<string, unknown>;
-  };
-  const nameThere = (value: string) =>
-    value === machine.eks.installation ? textOf(Variables.STARLING_INSTALLATION) : value;
+  const nameThere = namesThere(resources, machine);
   return (name, from) => {
-    const found = ofType(resources, "AWS::CloudWatch::Alarm").filter(({ id }) => id.startsWith(`Wiring${name}`));
-    const [alarm] = found;
-    if (alarm === undefined || found.length > 1) throw new Error(`${found.length} alarms are named ${name}`);
+    const alarm = alarmNamed(resources, name);
     const { Period = 300, EvaluationPeriods } = alarm.Properties as { Period?: number; EvaluationPeriods: number };
     const nowSeconds = 1_795_000_000;
     const samples = Array.from({ length: EvaluationPeriods }, (_, index) =>
@@ -35,6 +29,61 @@ export function alarmWatch(
     );
     return alarmState(alarm, samples.flat(), { nowSeconds });
   };
+}
+
+/** A line, and when it was written by the clock of the functions. */
+export interface TimedLine {
+  readonly atSeconds: number;
+  readonly line: EmbeddedLine;
+}
+
+/**
+ * The states of an alarm from the first line to now, without repetitions. CloudWatch keeps metrics by the minute, and
+ * evaluates an alarm every minute, over periods that end then.
+ */
+export function alarmHistory(
+  name: string,
+  { resources, lines, nowSeconds, machine }: AlarmHistoryOptions,
+): readonly AlarmState[] {
+  const nameThere = namesThere(resources, machine);
+  const samples = lines.flatMap(({ atSeconds, line }) =>
+    samplesIn([line], { atSeconds: minuteOf(atSeconds), nameThere }),
+  );
+  const [first = nowSeconds] = lines.map(({ atSeconds }) => minuteOf(atSeconds));
+  const alarm = alarmNamed(resources, name);
+  const states: AlarmState[] = [];
+  for (let at = first; at <= nowSeconds; at += minute) {
+    const state = alarmState(alarm, samples, { nowSeconds: at });
+    if (state !== states.at(-1)) states.push(state);
+  }
+  return states;
+}
+
+interface AlarmHistoryOptions extends Pick<World, "machine"> {
+  readonly resources: readonly Resource[];
+  readonly lines: readonly TimedLine[];
+  readonly nowSeconds: number;
+}
+
+const minute = 60;
+
+function minuteOf(seconds: number): number {
+  return Math.floor(seconds / minute) * minute;
+}
+
+function alarmNamed(resources: readonly Resource[], name: string): Resource {
+  const found = ofType(resources, "AWS::CloudWatch::Alarm").filter(({ id }) => id.startsWith(`Wiring${name}`));
+  const [alarm] = found;
+  if (alarm === undefined || found.length > 1) throw new Error(`${found.length} alarms are named ${name}`);
+  return alarm;
+}
+
+/** The name that the template has for the installation of this machine. */
+function namesThere(resources: readonly Resource[], { eks }: World["machine"]): (value: string) => string {
+  const { Variables } = functionNamed(resources, "tick").Properties.Environment as {
+    Variables: Record<string, unknown>;
+  };
+  return (value) => (value === eks.installation ? textOf(Variables.STARLING_INSTALLATION) : value);
 }
 
 /**

@@ -33,6 +33,9 @@ export async function startBlackHole(
     taken = 0;
     most = open;
   };
+  const resetLater = (near: Socket) => {
+    if (silentMs !== undefined) setTimeout(() => near.destroy(), silentMs).unref();
+  };
   const server = createServer((near) => {
     taken += 1;
     open += 1;
@@ -46,7 +49,7 @@ export async function startBlackHole(
     // Bytes have to be read, otherwise the end of the connection is never seen.
     if (isSwallowing) {
       near.resume();
-      if (silentMs !== undefined) setTimeout(() => near.destroy(), silentMs).unref();
+      resetLater(near);
       return;
     }
     const far = connect(targetPort, "127.0.0.1");
@@ -69,6 +72,7 @@ export async function startBlackHole(
     swallow() {
       begin(true);
       for (const [near, far] of pairs) {
+        resetLater(near);
         near.unpipe(far);
         far.unpipe(near);
         near.resume();

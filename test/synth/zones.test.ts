@@ -7,7 +7,15 @@ import { Starling } from "#infra/starling.ts";
 import { besideQueue, zoneQueues } from "#shared/fleet/zone-parts.ts";
 import { alarmState, type Sample } from "#test/support/alarm-state.ts";
 import { mayDo, statementsOf } from "#test/support/policy-guard.ts";
-import { functionNamed, listOf, ofType, resourcesIn, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
+import {
+  functionNamed,
+  listOf,
+  ofType,
+  type Resource,
+  resourcesIn,
+  synthesizeTemplates,
+  textOf,
+} from "#test/synth/synthesized.ts";
 import { zonesOf } from "#test/synth/zones.ts";
 
 const names = ["z1", "z2", "z3"] as const;
@@ -280,12 +288,27 @@ describe("the alarms of a zone", () => {
     ],
   ])("the alarm is silent when %s", (_, samples) => expect(state(samples)).toBe("OK"));
 
+  const fleet = () => {
+    const [found] = ofType(resources, "AWS::CloudWatch::Alarm").filter(({ id }) => /FleetWatchUnreachable/.test(id));
+    if (found === undefined) throw new Error("there is no such alarm");
+    return found;
+  };
+
+  test.each<[string, () => Resource, Omit<Sample, "atSeconds">]>([
+    ["a zone", () => down("z1"), silent("z1")],
+    ["unreachable clusters", fleet, starling("Targets", { state: "unreachable" }, 1)],
+  ])("the alarm of %s does not end while surveys are a minute late", (_, alarm, sample) => {
+    const minutes = Array.from({ length: 12 }, (_each, survey) => 6 * survey);
+    const samples = minutes.map((minute) => ({ ...sample, atSeconds: now + 60 * minute }));
+    // CloudWatch evaluates each minute.
+    for (let minute = 20; minute <= 60; minute++)
+      expect(alarmState(alarm(), samples, { nowSeconds: now + 60 * minute }), `minute ${minute}`).toBe("ALARM");
+  });
+
   test("the alarm on unreachable clusters leaves out those of zones that are down, and rings for the others", () => {
-    const [fleet] = ofType(resources, "AWS::CloudWatch::Alarm").filter(({ id }) => /FleetWatchUnreachable/.test(id));
-    if (fleet === undefined) throw new Error("there is no such alarm");
     const rings = (unreachable: number, inZones: number) =>
       alarmState(
-        fleet,
+        fleet(),
         [
           starling("Targets", { state: "ready" }, 100 - unreachable),
           starling("Targets", { state: "unreachable" }, unreachable),

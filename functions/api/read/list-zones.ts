@@ -21,7 +21,8 @@ export async function listZones({
   const items = zones.map((zone) => {
     const row = said.get(keys.zone(zone.metadata.name).pk);
     if (row === undefined) return zone;
-    return { ...zone, workers: { ranAt: row.workedAt, ...defined({ version: row.release }) } };
+    const { workedAt: ranAt, release: version, silentSince } = row;
+    return { ...zone, workers: { ranAt, ...defined({ version, silentSince }) } };
   });
   return listOf("Zone", items, undefined);
 }

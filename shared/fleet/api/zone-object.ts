@@ -31,6 +31,8 @@ export interface ZoneObject {
     readonly ranAt: string;
     /** Version of Starling; absent from versions that do not say it. */
     readonly version?: string;
+    /** Present while they reach none of its clusters (`ZoneSilent`): since when. */
+    readonly silentSince?: string;
   };
 }
 

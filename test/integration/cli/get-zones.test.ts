@@ -6,7 +6,7 @@ import { parseZoneNetworks } from "#shared/fleet/api/zone-object.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { zoneUpdate } from "#shared/fleet/rows/zone-row.ts";
+import { silenceUpdate, zoneUpdate } from "#shared/fleet/rows/zone-row.ts";
 import { startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
@@ -125,6 +125,16 @@ test("`get zones -o wide` shows the account, the region and the names of each zo
     ["111122223333", "eu-west-1", "*"],
     ["444455556666", "eu-north-1", "eu-*,b"],
   ]);
+});
+
+test("`get zones` names a zone whose workers reach none of its clusters, with since when and the remedy", async () => {
+  expect((await cli.run("get zones")).err).not.toContain("ZoneSilent");
+  await cli.table.update(silenceUpdate("spoke", "2026-11-23T08:00:00Z"));
+  expect((await cli.run("get zones")).err).toContain(
+    "ZoneSilent: no cluster of zone spoke answers since 2026-11-23T08:00:00Z; find the broken link: `starling zone check spoke`\n",
+  );
+  const { items } = JSON.parse((await cli.run("get zone/spoke -o json")).out);
+  expect(items[0].workers.silentSince).toBe("2026-11-23T08:00:00Z");
 });
 
 test("`logs` says where the workers of a zone in another account log, and says nothing of that for the audit log", async () => {

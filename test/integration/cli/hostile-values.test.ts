@@ -83,6 +83,28 @@ test("each line of each command stays one line, and no control character reaches
   expect(showing.length, `the text is in: ${showing.join(", ")}`).toBeGreaterThan(15);
 });
 
+test("a rollout that a terminal redraws in place has no control character of a row", { timeout: 60_000 }, async () => {
+  await writeTexts(hostile);
+  const interrupt = new AbortController();
+  const { out, code } = await cli.run("rollout status ingress -n platform -w --all", {
+    outIsTerminal: true,
+    interrupted: interrupt.signal,
+    // A rollout that has ended prints nothing before its last view.
+    onOut: (printed) => printed !== "" && interrupt.abort(),
+  });
+  expect(code, "it is interrupted while it watches").toBe(130);
+  expect(out).toContain(escaped.slice(0, 20));
+  expect(withoutOwn(out)).not.toMatch(controls);
+});
+
+test("the program itself prints the texts like this, too", { timeout: 60_000 }, async () => {
+  await writeTexts(hostile);
+  const { out, code } = await cli.spawn(`describe cluster/${cluster}`);
+  expect(code).toBe(0);
+  expect(out).toContain(escaped);
+  expect(out).not.toMatch(controls);
+});
+
 describe("data for programs", () => {
   const sync = `get sync/monitoring.t0 -n platform --cluster ${cluster}`;
 

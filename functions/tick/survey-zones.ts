@@ -127,9 +127,14 @@ async function silentSince(
   { table, found }: Pick<ZonesPorts, "table"> & { readonly found: (witness: string) => void },
 ): Promise<string | undefined> {
   const lost: { readonly name: string; readonly since: string }[] = [];
+  const answering: ClusterRow[] = [];
+  let tried = 0;
   for (const part of inParts(names, clustersAtOnce)) {
     const rows = await clustersOf(part, table);
-    const witness = await firstChecked(rows.filter(answers), table);
+    answering.push(...rows.filter(answers));
+    const next = answering.slice(tried, queriesAtOnce);
+    tried += next.length;
+    const witness = await firstChecked(next, table);
     if (witness !== undefined) found(witness.name);
     if (witness !== undefined) return undefined;
     for (const row of rows) {
@@ -138,6 +143,11 @@ async function silentSince(
         lost.push({ name: row.name, since: condition.since });
     }
   }
+  // A query for each cluster without Syncs is worth it only when others are lost.
+  if (lost.length === 0) return undefined;
+  const witness = await firstChecked(answering.slice(tried), table);
+  if (witness !== undefined) found(witness.name);
+  if (witness !== undefined) return undefined;
   const latestFirst = lost.toSorted((a, b) => compareText(b.since, a.since));
   return (await firstChecked(latestFirst, table))?.since;
 }

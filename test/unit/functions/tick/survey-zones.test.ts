@@ -13,6 +13,7 @@ import type { Metrics, Table } from "#shared/ports.ts";
 import { lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { begin, counting, names, register, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld, silentLog } from "#test/support/planner-world.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
 
 /** A fleet with clusters h000, h001 ... in `home` and s000, s001 ... in `spoke`, whose workers have just run. */
 async function fleet(inSpoke: number): Promise<PlannerWorld> {
@@ -181,6 +182,30 @@ describe("the workers of a zone run", () => {
     await note(made, "s9", "Answers");
     await note(made, "s000", "Unreachable");
     expect((await survey()).metrics).toEqual(["SilentZones spoke 1"]);
+  });
+
+  test("clusters without Syncs cost no query each while no cluster is lost, and hide none that answers when one is", async () => {
+    const made = await fleet(1);
+    const requestsBeside = async (from: number, to: number) => {
+      for (let index = from; index < to; index++) {
+        const name = `a${String(index).padStart(2, "0")}`;
+        await made.addCluster(name, "none", { zone: "spoke" });
+        await register(made, name);
+        await note(made, name, "Answers");
+      }
+      return (await surveysOf(made)()).requests;
+    };
+    const few = await requestsBeside(0, 15);
+    const more = await requestsBeside(15, 60);
+    // The directory's pages have two entries, each after an empty page. A query for each cluster would be 90 more requests.
+    expect(more - few).toBeLessThan(60);
+    await made.addCluster("s001", "all", { zone: "spoke" });
+    await register(made, "s001");
+    await made.table.write([{ put: syncRowOf("s001") }]);
+    await note(made, "s000", "Unreachable");
+    expect((await surveysOf(made)()).metrics).toEqual(["SilentZones spoke 1"]);
+    await note(made, "s001", "Answers");
+    expect((await surveysOf(made)()).metrics).toEqual([]);
   });
 
   test("a cluster that answered and lost its Syncs, or moved to another zone, speaks for its zone no more", async () => {

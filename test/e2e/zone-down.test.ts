@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EventSourceLoop } from "#local/aws/lambda/event-source-loop.ts";
 import { quiet } from "#local/aws/wire/fault-options.ts";
-import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
+import { beginColoredWeb, coloredFiles } from "#test/support/colored-web.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
 
 let world: World;
@@ -17,23 +17,17 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const manifests = (color: string) => ({ "deploy/web.json": configMap("web", { color }) });
-
 test("a zone that is throttled holds nobody up, fails nothing, and catches up when it is back", async () => {
   expect(spoke).toHaveLength(2);
   await world.join({ name: "c1" }, { name: "s1", zone: "spoke" }, { name: "s2", zone: "spoke" }, { name: "c2" });
-  const first = await world.createRepository("shop", { ...manifests("red"), "deploy/ns.json": namespaceManifest });
-  await world.apply(
-    sourceDocument("shop", { git: { url: world.git.url("shop"), ref: { branch: "main" } }, interval: "1m" }),
-    groupDocument("web", {
-      clusters: { all: true },
-      templates: [{ name: "web", source: "shop", path: "deploy" }],
-      rollout: { maxConcurrent: 1, maxUnreachable: "50%", progressDeadline: "3m", onFailure: "rollback" },
-    }),
-  );
-  await world.untilInSync("web", first);
+  await beginColoredWeb(world, {
+    maxConcurrent: 1,
+    maxUnreachable: "50%",
+    progressDeadline: "3m",
+    onFailure: "rollback",
+  });
   await Promise.all(spoke.map((source) => source.pause()));
-  const second = await world.push("shop", manifests("blue"));
+  const second = await world.push("shop", coloredFiles("blue"));
   const left = await world.waitFor("the stage passes without the zone", async () => {
     const group = await world.group("web");
     return group.status.state === "Degraded" && group.status.revision?.endsWith(second) && group;

@@ -5,7 +5,7 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
-import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
+import { beginColoredWeb, coloredFiles } from "#test/support/colored-web.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
 import { openWorldCli } from "#test/support/world-cli.ts";
 
@@ -57,7 +57,6 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const manifests = (color: string) => ({ "deploy/web.json": configMap("web", { color }) });
 const of = (principal: string) =>
   [...seen].flatMap((each) => (each.startsWith(`${principal} `) ? [each.slice(principal.length + 1)] : [])).sort();
 const assumptions = () =>
@@ -65,16 +64,7 @@ const assumptions = () =>
 
 test("clusters in another account and region come into sync, with the data role for data only and the own role for own things only", async () => {
   await world.join({ name: "c1" }, { name: "eu-1", zone: "far" }, { name: "eu-2", zone: "far" });
-  const first = await world.createRepository("shop", { ...manifests("red"), "deploy/ns.json": namespaceManifest });
-  await world.apply(
-    sourceDocument("shop", { git: { url: world.git.url("shop"), ref: { branch: "main" } }, interval: "1m" }),
-    groupDocument("web", {
-      clusters: { all: true },
-      templates: [{ name: "web", source: "shop", path: "deploy" }],
-      rollout: { maxConcurrent: 2, maxUnreachable: "70%", progressDeadline: "3m" },
-    }),
-  );
-  await world.untilInSync("web", first);
+  await beginColoredWeb(world, { maxConcurrent: 2, maxUnreachable: "70%", progressDeadline: "3m" });
   const ofData = of(data);
   expect(ofData.filter((each) => !each.includes(` ${homeRegion}`))).toEqual([]);
   expect(ofData).toEqual(expect.arrayContaining(["dynamodb us-east-1", "s3 us-east-1", "sqs us-east-1 home Report"]));
@@ -111,7 +101,7 @@ test("a Cluster whose name the zone does not serve is refused, and the zones sho
 test("a session that ends is renewed, and the workers go on", async () => {
   const before = { keys: dataKeys.size, assumptions: assumptions().length };
   for (const key of dataKeys) world.machine.principals.expire(key);
-  const commit = await world.push("shop", manifests("green"));
+  const commit = await world.push("shop", coloredFiles("green"));
   await world.untilInSync("web", commit);
   expect(dataKeys.size).toBeGreaterThan(before.keys);
   expect(assumptions().length).toBeGreaterThan(before.assumptions);
@@ -121,7 +111,7 @@ test("while the data role refuses the workers they write nothing, their clusters
   world.machine.eks.roles.put({ arn: dataRole, trusts: [] });
   for (const key of dataKeys) world.machine.principals.expire(key);
   dataWrites = 0;
-  const commit = await world.push("shop", manifests("blue"));
+  const commit = await world.push("shop", coloredFiles("blue"));
   const left = await world.waitFor("the stage passes without the zone", async () => {
     const group = await world.group("web");
     return group.status.state === "Degraded" && group.status.revision?.endsWith(commit) && group;

@@ -8,7 +8,7 @@ import {
 } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
-import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
+import { beginColoredWeb, coloredFiles } from "#test/support/colored-web.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
 
 let world: World;
@@ -39,8 +39,6 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const manifests = (color: string) => ({ "deploy/web.json": configMap("web", { color }) });
-
 test("a zone whose queue does not exist makes no function fail, and its clusters count as unreachable until it exists", async () => {
   await world.join(
     { name: "c1", labels: { ring: "canary" } },
@@ -49,21 +47,12 @@ test("a zone whose queue does not exist makes no function fail, and its clusters
     { name: "c2" },
     { name: "c3" },
   );
-  const first = await world.createRepository("shop", { ...manifests("red"), "deploy/ns.json": namespaceManifest });
-  await world.apply(
-    sourceDocument("shop", { git: { url: world.git.url("shop"), ref: { branch: "main" } }, interval: "1m" }),
-    groupDocument("web", {
-      clusters: { all: true },
-      templates: [{ name: "web", source: "shop", path: "deploy" }],
-      rollout: {
-        maxConcurrent: 2,
-        maxUnreachable: "50%",
-        progressDeadline: "3m",
-        stages: [{ name: "canary", clusters: { selector: { matchLabels: { ring: "canary" } } } }, { name: "rest" }],
-      },
-    }),
-  );
-  await world.untilInSync("web", first);
+  await beginColoredWeb(world, {
+    maxConcurrent: 2,
+    maxUnreachable: "50%",
+    progressDeadline: "3m",
+    stages: [{ name: "canary", clusters: { selector: { matchLabels: { ring: "canary" } } } }, { name: "rest" }],
+  });
 
   await Promise.all((world.machine.zones.get("spoke") ?? []).map((source) => source.pause()));
   const { sqs } = world.machine.aws;
@@ -75,7 +64,7 @@ test("a zone whose queue does not exist makes no function fail, and its clusters
   );
   for (const QueueUrl of mine) await sqs.send(new DeleteQueueCommand({ QueueUrl }));
   thrown.length = 0;
-  const second = await world.push("shop", manifests("blue"));
+  const second = await world.push("shop", coloredFiles("blue"));
   const left = await world.waitFor("both stages pass without the zone", async () => {
     const group = await world.group("web");
     return group.status.state === "Degraded" && group.status.revision?.endsWith(second) && group;

@@ -5,7 +5,7 @@ import { pacedClock } from "#local/base/paced-clock.ts";
 import { registerClusters } from "#local/machine/register-clusters.ts";
 import { alarmHistory, type TimedLine } from "#test/support/alarm-watch.ts";
 import { type BlackHole, startBlackHole } from "#test/support/black-hole.ts";
-import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
+import { beginColoredWeb, coloredFiles } from "#test/support/colored-web.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
 import type { EmbeddedLine } from "#test/support/embedded-metrics.ts";
 import { openWorldCli, type WorldCli } from "#test/support/world-cli.ts";
@@ -47,7 +47,6 @@ afterAll(async () => {
   await way.stop();
 });
 
-const manifests = (color: string) => ({ "deploy/web.json": configMap("web", { color }) });
 const zoneAlarm = "ZoneWatchspokeDown";
 const states = (alarm: string) =>
   alarmHistory(alarm, { resources, lines, nowSeconds: nowSeconds(), machine: world.machine });
@@ -55,21 +54,17 @@ const requestsTo = (...clusters: readonly string[]) =>
   world.fleet.requests().filter(({ cluster }) => clusters.includes(cluster)).length;
 
 test("a zone whose network falls silent is one cause and one alarm, fails nothing, and catches up by itself", async () => {
-  const first = await world.createRepository("shop", { ...manifests("red"), "deploy/ns.json": namespaceManifest });
-  await world.apply(
-    sourceDocument("shop", { git: { url: world.git.url("shop"), ref: { branch: "main" } }, interval: "1m" }),
-    groupDocument("web", {
-      clusters: { all: true },
-      templates: [{ name: "web", source: "shop", path: "deploy" }],
-      rollout: { maxConcurrent: "100%", maxUnreachable: "50%", progressDeadline: "3m", onFailure: "rollback" },
-    }),
-  );
-  await world.untilInSync("web", first);
+  await beginColoredWeb(world, {
+    maxConcurrent: "100%",
+    maxUnreachable: "50%",
+    progressDeadline: "3m",
+    onFailure: "rollback",
+  });
 
   way.swallow();
   const swallowedAt = nowSeconds();
   const before = requestsTo("s1", "s2");
-  const second = await world.push("shop", manifests("blue"));
+  const second = await world.push("shop", coloredFiles("blue"));
   const left = await world.waitFor("home goes on without the zone", async () => {
     const group = await world.group("web");
     return group.status.state === "Degraded" && group.status.revision?.endsWith(second) && group;

@@ -5,7 +5,7 @@ import type { EventSourceLoop } from "#local/aws/lambda/event-source-loop.ts";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import type { FileChanges } from "#local/git/repository.ts";
 import { type FunctionCode, functionCode } from "#local/machine/function-code.ts";
-import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
+import { beginColoredWeb, coloredFiles } from "#test/support/colored-web.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
 import { versionBefore } from "#test/support/version-before.ts";
 
@@ -47,7 +47,6 @@ export interface MixedWorld {
 }
 
 const zone = "spoke";
-const files = (color: string) => ({ "deploy/web.yaml": namespaceManifest + configMap("web", { color }) });
 const subnets = { subnets: ["subnet-0a1b2c3d4e5f60718"], securityGroups: ["sg-0a1b2c3d4e5f60718"] };
 
 /** @param commit - that of the version before; the default is that of the templates. */
@@ -110,19 +109,13 @@ export async function startMixedWorld(commit?: string): Promise<MixedWorld> {
     requestsTo: (cluster) => world.fleet.requests().filter((request) => request.cluster === cluster),
     async begin(...clusters) {
       await world.join(...clusters.map((name) => ({ name, ...(name.startsWith("s") ? { zone } : {}) })));
-      const commit = await world.createRepository("shop", files("red"));
-      await world.apply(
-        sourceDocument("shop", { git: { url: world.git.url("shop"), ref: { branch: "main" } }, interval: "1m" }),
-        groupDocument("web", {
-          clusters: { selector: { matchExpressions: [{ key: "spare", operator: "DoesNotExist" }] } },
-          templates: [{ name: "web", source: "shop", path: "deploy" }],
-          rollout: { maxConcurrent: 2, maxUnreachable: "100%", progressDeadline: "3m" },
-        }),
+      return beginColoredWeb(
+        world,
+        { maxConcurrent: 2, maxUnreachable: "100%", progressDeadline: "3m" },
+        { selector: { matchExpressions: [{ key: "spare", operator: "DoesNotExist" }] } },
       );
-      await world.untilInSync("web", commit);
-      return commit;
     },
-    push: (color, others = {}) => world.push("shop", { ...files(color), ...others }),
+    push: (color, others = {}) => world.push("shop", { ...coloredFiles(color), ...others }),
     workersOf(place) {
       const ofZone = world.machine.zones.get(zone) ?? [];
       if (place === zone) return ofZone;

@@ -128,15 +128,16 @@ async function silentSince(
 ): Promise<string | undefined> {
   const lost: { readonly name: string; readonly since: string }[] = [];
   const answering: ClusterRow[] = [];
-  let tried = 0;
+  const hasWitness = async (clusters: readonly ClusterRow[]) => {
+    const witness = await firstChecked(clusters, table);
+    if (witness !== undefined) found(witness.name);
+    return witness !== undefined;
+  };
   for (const part of inParts(names, clustersAtOnce)) {
     const rows = await clustersOf(part, table);
+    const before = answering.length;
     answering.push(...rows.filter(answers));
-    const next = answering.slice(tried, queriesAtOnce);
-    tried += next.length;
-    const witness = await firstChecked(next, table);
-    if (witness !== undefined) found(witness.name);
-    if (witness !== undefined) return undefined;
+    if (await hasWitness(answering.slice(before, queriesAtOnce))) return undefined;
     for (const row of rows) {
       const condition = reachable(row);
       if (condition?.status === "False" && isUnanswered(condition.reason))
@@ -144,10 +145,7 @@ async function silentSince(
     }
   }
   // A query for each cluster without Syncs is worth it only when others are lost.
-  if (lost.length === 0) return undefined;
-  const witness = await firstChecked(answering.slice(tried), table);
-  if (witness !== undefined) found(witness.name);
-  if (witness !== undefined) return undefined;
+  if (lost.length === 0 || (await hasWitness(answering.slice(queriesAtOnce)))) return undefined;
   const latestFirst = lost.toSorted((a, b) => compareText(b.since, a.since));
   return (await firstChecked(latestFirst, table))?.since;
 }

@@ -5,7 +5,7 @@ import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.
 import { parseOne, pathOfObject, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
-import { plainText } from "#shared/base/plain-text.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
@@ -47,7 +47,7 @@ export async function prune(session: Session, args: readonly string[], options: 
 }
 
 function listed(found: readonly ForeignObject[], others: number): string {
-  const lines = found.map(({ id, uid }) => `${plainText(describeObject(id))}   uid ${plainText(uid)}\n`);
+  const lines = found.map(({ id, uid }) => `${plainLine(`${describeObject(id)}   uid ${uid}`)}\n`);
   const rest = others === 0 ? "" : `not pruned: ${others} (they only copy the label, or are annotated to be kept)\n`;
   return `${found.length === 0 ? "nothing to prune\n" : lines.join("")}${rest}`;
 }
